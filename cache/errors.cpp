@@ -21,26 +21,26 @@ struct FaultText {
 
 constexpr std::array<FaultText, 11> kFaultTexts{{
     {StoreFault::unopenable, "cannot be opened",
-     "check the path and its permissions, or set HONE_CACHE to another file"},
-    {StoreFault::not_a_database, "is a file of another kind", "set HONE_CACHE to another file"},
+     "check the path and its permissions, or name another file (HONE_CACHE or --cache)"},
+    {StoreFault::not_a_database, "is a file of another kind", "name another file (HONE_CACHE or --cache)"},
     {StoreFault::foreign, "is an SQLite database, but not Hone's",
-     "set HONE_CACHE to another file, or if it was Hone's save its rows with hone cache repair"},
-    {StoreFault::newer, "was written by a newer Hone", "use that one, or set HONE_CACHE to another file"},
+     "name another file (HONE_CACHE or --cache), or if it was Hone's save its rows with hone cache repair"},
+    {StoreFault::newer, "was written by a newer Hone", "use that one, or name another file (HONE_CACHE or --cache)"},
     {StoreFault::read_only, "cannot be written to",
-     "make it and its folder writable, or set HONE_CACHE to another file"},
+     "make it and its folder writable, or name another file (HONE_CACHE or --cache)"},
     {StoreFault::busy, "is locked by another process",
-     "try again when that is done, or set HONE_CACHE to another file"},
+     "try again when that is done, or name another file (HONE_CACHE or --cache)"},
     {StoreFault::corrupt, "is damaged",
-     "save what is intact with hone cache repair, delete it (its winners are tuned again), or set HONE_CACHE to"
-     " another file"},
-    {StoreFault::full, "has no space left to grow", "free some, or set HONE_CACHE to a file elsewhere"},
+     "save what is intact with hone cache repair, delete it (its winners are tuned again), or name another file"
+     " (HONE_CACHE or --cache)"},
+    {StoreFault::full, "has no space left to grow", "free some, or name a file elsewhere (HONE_CACHE or --cache)"},
     {StoreFault::untrusted, "is not trusted with code",
-     "give it and its folders to yourself or to root with nobody else able to write (chmod go-w), or set HONE_CACHE to"
-     " another file"},
+     "give it and its folders to yourself or to root with nobody else able to write (chmod go-w), or name another file"
+     " (HONE_CACHE or --cache)"},
     {StoreFault::unlocked, "cannot be written to safely",
-     "set HONE_CACHE to a file on a disk of this machine and put it in place with hone cache snapshot; or if one machine"
-     " alone uses the file, write its host name into the file of the same name with .machine behind it"},
-    {StoreFault::failed, "failed", "set HONE_CACHE to another file if this persists"},
+     "name a file on a disk of this machine (HONE_CACHE or --cache) and put it in place with hone cache snapshot; or if"
+     " one machine alone uses the file, write its host name into the file of the same name with .machine behind it"},
+    {StoreFault::failed, "failed", "name another file (HONE_CACHE or --cache) if this persists"},
 }};
 
 struct CodeFault {

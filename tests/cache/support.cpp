@@ -193,7 +193,7 @@ StoreFault fault_of(const std::function<void()>& action, const std::filesystem::
   } catch (const StoreError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr(path.native()));
     EXPECT_THAT(error.what(), testing::HasSubstr(words));
-    EXPECT_THAT(error.what(), Names("HONE_CACHE"));
+    EXPECT_THAT(error.what(), Names("HONE_CACHE", "--cache"));
     return error.fault();
   }
   ADD_FAILURE() << "no StoreError was thrown";

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
@@ -53,7 +54,8 @@ void report(const ExportCounts& counts, const std::filesystem::path& path, const
   const auto warn = [&](std::int64_t count, std::string_view singular, std::string_view what) {
     if (count > 0) context.err << fmt::format("hone: {} {}\n", count_text(count, singular), what);
   };
-  warn(counts.pass.damaged_winners, "winner", "left out: damaged; hone cache verify says which");
+  warn(counts.pass.damaged_winners, "winner",
+       "left out: damaged; see which with: hone cache verify --cache " + printable(shell_quoted(path.string())));
   warn(counts.pass.damaged_binaries, "binary", "left out: damaged or evicted");
   warn(counts.pass.damaged_tunings, "tuning", "left out: damaged");
   warn(counts.no_text, "row", "left out: its text is no UTF-8");

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -162,9 +163,10 @@ ExitCode run_cache_list(const CacheListOptions& options, const Context& context)
   if (all == 0)
     say_nothing_there(path, context, damaged);
   else if (winners.empty())
-    context.err << fmt::format("hone: none of the {} in {} is for the device '{}'; list them with: hone cache list\n",
+    context.err << fmt::format("hone: none of the {} in {} is for the device '{}'; list them with: hone cache list "
+                               "--cache {}\n",
                                count_text(static_cast<std::int64_t>(all), "winner"), printable(path.string()),
-                               printable(options.device));
+                               printable(options.device), printable(shell_quoted(path.string())));
   const std::vector<Group> groups = winners.empty() ? std::vector<Group>{} : group(winners, context);
   Code code = {};
   for (const StoredWinner& stored : winners) code.add(stored);

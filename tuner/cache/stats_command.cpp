@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -69,7 +70,9 @@ void print_stats(const std::filesystem::path& path, const Summary& summary, cons
   line("stale", fmt::format("{}; {} of devices that are not in this machine", count_text(states.stale, "winner"),
                             states.unknown));
   const std::int64_t damaged = summary.winners - states.intact;
-  if (damaged > 0) line("damaged", fmt::format("{}; see hone cache verify", count_text(damaged, "winner")));
+  if (damaged > 0)
+    line("damaged", fmt::format("{}; see: hone cache verify --cache {}", count_text(damaged, "winner"),
+                                printable(shell_quoted(path.string()))));
 }
 
 }  // namespace

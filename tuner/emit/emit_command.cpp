@@ -65,8 +65,9 @@ StoredWinner find_winner(const EmitOptions& options, const Problem& problem, con
   if (winners.empty())
     throw CommandError(ExitCode::not_tuned,
                        fmt::format("there is no winner of {} in {} for the source as it is now; tune it "
-                                   "with: hone tune {}",
-                                   problem_label(problem), printable(path.string()), named));
+                                   "with: hone tune {} --cache {}",
+                                   problem_label(problem), printable(path.string()), named,
+                                   printable(shell_quoted(path.string()))));
   std::vector<std::string> devices;
   for (const StoredWinner& stored : winners) devices.push_back(device_text(stored.key.device));
   throw CommandError(ExitCode::usage,

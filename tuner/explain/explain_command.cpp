@@ -104,7 +104,7 @@ Json summary_json(const ExplainedWinner& explained) {
       values.push_back({{"value", value.value}, {"best_us", value.best->median_us}});
     parameters.push_back({{"name", effect.name}, {"values", std::move(values)}});
   }
-  for (const UntriedValues& each : untried_values(explained.measured, explained.tuning))
+  for (const UntriedValues& each : untried_values(explained.stored, explained.tuning))
     untried.push_back({{"name", each.parameter}, {"values", each.values}, {"why", each.reason}});
   return {{"limit", name(limit.limit)},
           {"roofline_us", known(limit.roofline_us)},
@@ -140,8 +140,8 @@ Json candidate_json(const CandidateFate& candidate) {
   return json;
 }
 
-Json explanation_json(const ExplainedWinner& explained) {
-  Json json = to_json(explained.stored, &explained.measured);
+Json explanation_json(const ExplainedWinner& explained, const StoredWinner& measured) {
+  Json json = to_json(explained.stored, &measured);
   const Explanation& explanation = explained.explanation;
   json["candidates"] = Json::array();
   const auto us_of = [](const cache::TrialRecord* trial) { return trial ? Json(trial->median_us) : Json(nullptr); };
@@ -173,14 +173,15 @@ std::string why_without_trials(const StoredWinner& stored, bool was_tried) {
   return "the occupancy model's first choice: nothing was measured";
 }
 
-void explain_untuned(const StoredWinner& stored, bool was_tried, const Context& context) {
+void explain_untuned(const StoredWinner& stored, bool was_tried, const std::filesystem::path& cache,
+                     const Context& context) {
   context.out << printable(fmt::format("{} for n = {} on {}", problem_text(stored.key.problem), sizes_text(stored),
                                        device_text(stored.key.device)))
               << '\n'
               << printable(fmt::format("is served by {} in {}, {}", short_policy(stored.winner.candidate.policy),
                                        blocks_text(stored.winner.candidate.max_blocks),
                                        why_without_trials(stored, was_tried)))
-              << "\nMeasure with: " << printable(tune_command(stored)) << '\n';
+              << "\nMeasure with: " << printable(tune_command(stored, cache)) << '\n';
 }
 
 }  // namespace
@@ -211,9 +212,6 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     throw CommandError(ExitCode::usage,
                        "name the problem: either by the ID of its winner, from hone inspect, or by --size "
                        "with --op and --dtype");
-  if (options.counters && options.json)
-    throw CommandError(ExitCode::usage,
-                       "--counters prints what ncu prints, which is no JSON; leave out one of the two");
   if (std::ranges::find(kTrialFormats, options.format) == kTrialFormats.end())
     throw CommandError(ExitCode::usage, fmt::format("unknown format '{}'{}; known are {}", printable(options.format),
                                                     did_you_mean(options.format, kTrialFormats),
@@ -261,26 +259,34 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
         continue;
       }
       if (&stored != &winners.front()) context.out << '\n';
-      explain_untuned(stored, tuning.has_value(), context);
+      explain_untuned(stored, tuning.has_value(), path, context);
       continue;
     }
     const Explanation explanation = explain(stored.winner, *tuning);
     const auto is_in_graph = stored.key.problem.launch_context == name(LaunchContext::graph);
     const DeviceCeilings ceilings =
-        device_ceilings(stored.key.device, is_in_graph ? LaunchContext::graph : LaunchContext::stream, all);
-    const ExplainedWinner explained{stored, *measured, *tuning, explanation, ceilings};
+        device_ceilings(stored.key.device, is_in_graph ? LaunchContext::graph : LaunchContext::stream, all)
+            .without(measured->id);
+    const ExplainedWinner explained{stored, *tuning, explanation, ceilings};
     if (options.json) {
-      json["winners"].push_back(explanation_json(explained));
+      json["winners"].push_back(explanation_json(explained, *measured));
       continue;
     }
     if (&stored != &winners.front()) context.out << '\n';
     print_explanation(explained, options.all, context);
   }
-  if (options.json) print_json(json, context);
   if (options.counters) {
-    context.out << '\n';
-    print_counters(winners.front(), path, names_kernel_file(options.family) ? options.family : "", context);
+    context.out.flush();
+    const std::vector<CountedKernel> kernels =
+        count_kernels(winners.front(), path, names_kernel_file(options.family) ? options.family : "", context);
+    if (options.json) {
+      json["winners"].front()["counted_kernels"] = to_json(kernels);
+    } else {
+      context.out << '\n';
+      print_counters(kernels, context);
+    }
   }
+  if (options.json) print_json(json, context);
   return ExitCode::ok;
 }
 

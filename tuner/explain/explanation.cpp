@@ -34,6 +34,15 @@ std::string why_tied(const TrialRecord& trial, const TrialRecord& winner) {
   return "as fast as can be told, but not faster in the pairs, or the winner serves a neighbouring size already";
 }
 
+/// Says how one was beaten. Rivals are compared pair by pair, so that one with the lower median may lose.
+std::string why_beaten(const TrialRecord& trial, const TrialRecord& winner) {
+  std::string why = trial.samples >= winner.samples ? "lost side by side, pair by pair"
+                                                    : fmt::format("dropped out of the race side by side after {}",
+                                                                  count_text(trial.samples, "sample"));
+  if (trial.median_us < winner.median_us) why += ", although its median is lower";
+  return why;
+}
+
 /// One that was measured, where the winner was chosen by its energy.
 void judge_by_energy(const TrialRecord& trial, const TrialRecord& winner, CandidateFate& fate) {
   fate.fate = Fate::beaten;
@@ -72,9 +81,7 @@ CandidateFate fate_of(const TrialRecord& trial, const TrialRecord* winner) {
     fate.why = why_tied(trial, *winner);
   } else {
     fate.fate = Fate::beaten;
-    fate.why = to_the_end ? "slower than the winner, side by side to the end"
-                          : fmt::format("dropped out after {}, slower by more than they scatter",
-                                        count_text(trial.samples, "sample"));
+    fate.why = why_beaten(trial, *winner);
   }
   return fate;
 }

@@ -14,7 +14,7 @@ enum class Fate {
   won,
   tied,      ///< could not be told from the winner, and took more resources, or served no neighbour
   gave_way,  ///< the fastest here, but another serves more sizes
-  beaten,    ///< measured, and slower
+  beaten,    ///< measured, and lost to the winner side by side
   wrong,
   failed,
   rejected,

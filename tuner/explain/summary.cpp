@@ -52,15 +52,19 @@ std::string cost_text(double cost) { return cost >= 1 ? fmt::format("{:.1f}×", 
 
 std::string limit_text(const ExplainedWinner& explained) {
   const WinnerLimit limit = explained.limit();
-  const double us = explained.measured.winner.median_us;
-  const double gbps = bandwidth_gbps(explained.measured.winner.bytes_moved, us);
-  std::string text = fmt::format("{}: ", name(limit.limit));
-  if (limit.memory_us > 0)
-    text += fmt::format(
-        "{} GB/s, {} of the {} ceiling of {}; ", gbps_text(gbps), share_text(gbps, explained.ceilings.read_gbps),
-        explained.ceilings.is_read_measured ? "measured" : "model's", gbps_text(explained.ceilings.read_gbps));
-  return text + fmt::format("launch and memory take {} µs at least, {} of the time", us_text(limit.roofline_us),
-                            share_text(limit.roofline_us, us));
+  const DeviceCeilings& ceilings = explained.ceilings;
+  const double us = explained.stored.winner.median_us;
+  const double gbps = bandwidth_gbps(explained.stored.winner.bytes_moved, us);
+  const std::string floor =
+      fmt::format("{} µs at least, {} of the time", us_text(limit.roofline_us), share_text(limit.roofline_us, us));
+  if (limit.memory_us <= 0)
+    return fmt::format("{}: {} GB/s, and neither the model nor another winner tells what memory allows; a launch takes "
+                       "{}",
+                       name(limit.limit), gbps_text(gbps), floor);
+  return fmt::format("{}: {} GB/s, {} of the {} {}; launch and memory take {}", name(limit.limit), gbps_text(gbps),
+                     share_text(gbps, ceilings.read_gbps),
+                     ceilings.is_read_measured ? "fastest other winner's" : "model's ceiling of",
+                     gbps_text(ceilings.read_gbps), floor);
 }
 
 std::string waves_text(const ExplainedWinner& explained) {
@@ -115,14 +119,14 @@ std::string mattered_text(const ExplainedWinner& explained) {
   std::vector<std::string> parts;
   const std::vector<ParameterEffect> effects = parameter_effects(explained.tuning);
   for (const ParameterEffect& effect : effects) {
-    const auto own = value_in(explained.measured.winner.candidate.policy, effect.name);
+    const auto own = value_in(explained.stored.winner.candidate.policy, effect.name);
     if (!own || parts.size() == kMostNamed) continue;
     std::vector<ValueEffect> others;
     std::ranges::copy_if(effect.values, std::back_inserter(others),
                          [&](const ValueEffect& value) { return value.value != *own; });
     if (others.empty()) continue;
     const auto cost = [&](const ValueEffect& value) {
-      return cost_text(value.best->median_us / explained.measured.winner.median_us - 1);
+      return cost_text(value.best->median_us / explained.stored.winner.median_us - 1);
     };
     std::string part = fmt::format("{}={} (next {} {}", effect.name, *own, others.front().value, cost(others.front()));
     if (others.size() > 1) part += fmt::format(", worst {} {}", others.back().value, cost(others.back()));
@@ -144,6 +148,16 @@ std::string untried_text(const std::vector<UntriedValues>& untried) {
 
 std::string faster_text(double than_us, double us) { return fmt::format("{:.2f}× as fast", than_us / us); }
 
+/// Medians do not decide alone: if that of the fastest other one is lower, this says why it did not win.
+std::string runner_up_text(const Explanation& found, double winner_us) {
+  const double us = found.runner_up->median_us;
+  if (us >= winner_us)
+    return fmt::format("{} as the fastest other one ({} µs)", faster_text(us, winner_us), us_text(us));
+  const auto fate = std::ranges::find(found.candidates, found.runner_up, &CandidateFate::trial);
+  return fmt::format("the lowest median is that of another one, {:.3g} times the winner's ({} µs): {}", us / winner_us,
+                     us_text(us), fate->why);
+}
+
 std::string gain_text(const ExplainedWinner& explained) {
   const Explanation& found = explained.explanation;
   const double us = explained.stored.winner.median_us;
@@ -153,9 +167,7 @@ std::string gain_text(const ExplainedWinner& explained) {
                         ? "it is the occupancy model's first choice"
                         : fmt::format("{} as the occupancy model's first choice ({} µs)",
                                       faster_text(found.standard->median_us, us), us_text(found.standard->median_us)));
-  if (found.runner_up != nullptr && us > 0)
-    parts.push_back(fmt::format("{} as the fastest other one ({} µs)", faster_text(found.runner_up->median_us, us),
-                                us_text(found.runner_up->median_us)));
+  if (found.runner_up != nullptr && us > 0) parts.push_back(runner_up_text(found, us));
   return parts.empty() ? "nothing else was measured" : fmt::format("{}", fmt::join(parts, "; "));
 }
 
@@ -176,7 +188,7 @@ int policies_of(const cache::TrialRecord& trial) {
   return trial.verdict == "ok" ? 1 : CountedReason::parse(trial.reason).policies;
 }
 
-std::string group_text(const CandidateFate& candidate) {
+std::string group_text(const CandidateFate& candidate, bool is_by_energy) {
   if (candidate.trial->verdict != "ok") return CountedReason::parse(candidate.trial->reason).reason.general_text();
   switch (candidate.fate) {
     case Fate::won:
@@ -186,7 +198,8 @@ std::string group_text(const CandidateFate& candidate) {
     case Fate::gave_way:
       return "the winner serves more sizes";
     default:
-      return "slower";
+      if (is_by_energy) return candidate.trial->energy_uj > 0 ? "takes more energy" : "not among the fastest few";
+      return candidate.gap < 0 ? "lost side by side, with a lower median" : "slower";
   }
 }
 
@@ -215,7 +228,7 @@ void print_summary(const ExplainedWinner& explained, std::ostream& out, int colu
   print_line(out, width, "in flight", flight_text(explained));
   print_line(out, width, "occupancy", occupancy_text(explained));
   print_line(out, width, "mattered", mattered_text(explained));
-  print_line(out, width, "never tried", untried_text(untried_values(explained.measured, explained.tuning)));
+  print_line(out, width, "never tried", untried_text(untried_values(explained.stored, explained.tuning)));
   print_line(out, width, "gain", gain_text(explained));
   print_line(out, width, "found", found_text(explained, candidates));
 }
@@ -227,8 +240,10 @@ void print_groups(const ExplainedWinner& explained, std::ostream& out, int colum
     int count;
   };
   std::vector<Group> groups;
+  const cache::TrialRecord* winner = explained.explanation.winner;
+  const bool is_by_energy = winner != nullptr && winner->energy_uj > 0;
   for (const CandidateFate& candidate : explained.explanation.candidates) {
-    const std::string why = group_text(candidate);
+    const std::string why = group_text(candidate, is_by_energy);
     const int count = policies_of(*candidate.trial);
     const auto same = std::ranges::find_if(
         groups, [&](const Group& group) { return group.fastest->fate == candidate.fate && group.why == why; });

@@ -10,19 +10,19 @@
 
 namespace hone::tuner {
 
-/// A winner with the one in whose class it was measured (often itself), and what is known of that.
+/// A winner, with the tuning in which its candidate was measured. A lent one was measured in another class, where
+/// another candidate may have won; its own times, bytes and extents are those of that class all the same.
 struct ExplainedWinner {
   const cache::StoredWinner& stored;
-  const cache::StoredWinner& measured;
   const cache::TuningRecord& tuning;
   const Explanation& explanation;
-  const DeviceCeilings& ceilings;
+  const DeviceCeilings& ceilings;  ///< without the winner of the class in which it was measured
 
   /// Bytes in flight per SM of the winner's trial; 0: not known.
   std::int64_t bytes_in_flight() const {
     return explanation.winner != nullptr ? explanation.winner->bytes_in_flight_per_sm : 0;
   }
-  WinnerLimit limit() const { return limit_of(measured, measured.winner.median_us, bytes_in_flight(), ceilings); }
+  WinnerLimit limit() const { return limit_of(stored, bytes_in_flight(), ceilings); }
 };
 
 /// `columns`: those of the terminal, at which lines are wrapped; 0 where it is none.

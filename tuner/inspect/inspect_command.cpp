@@ -200,7 +200,7 @@ ExitCode run_inspect(const InspectOptions& options, const Context& context) {
   } else if (in_detail) {
     for (const StoredWinner& stored : winners) {
       if (&stored != &winners.front()) context.out << '\n';
-      print_detail(stored, measured_winner(all, stored), store.tuning(stored.id), options.all, context);
+      print_detail(stored, measured_winner(all, stored), path, store.tuning(stored.id), options.all, context);
     }
   } else {
     print_winners(winners, context);

@@ -322,8 +322,8 @@ class Collector {
     for (const ReasonCount& reason : count_reasons(tuning.trials))
       rejected.push_back({texts_(reason.verdict), texts_(reason.reason.general_text()), reason.count});
     const auto context = stored.key.problem.launch_context == name(LaunchContext::graph) ? 1U : 0U;
-    const WinnerLimit limit =
-        limit_of(stored, stored.winner.median_us, in_flight, ceilings_[device_index(entry)][context]);
+    const DeviceCeilings others = ceilings_[device_index(entry)][context].without(stored.id);
+    const WinnerLimit limit = limit_of(stored, in_flight, others);
     return {index_of_.at(entry.stored),
             measured,
             tuning.budget_spent,

@@ -54,4 +54,7 @@ std::string truncate(std::string_view text, std::size_t width);
 /// The text with every control character replaced by '?'.
 std::string printable(std::string_view text);
 
+/// The same of a text of several lines, which it keeps; all but the first are indented by two blanks.
+std::string printable_lines(std::string_view text);
+
 }  // namespace hone::tuner

@@ -50,14 +50,6 @@ std::string winner_text(const CampaignItem& item, double peak) {
                                                       : "");
 }
 
-/// The message of a compiler has several lines.
-std::string printable_lines(std::string_view text) {
-  std::string lines;
-  for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
-    lines += printable(text.substr(0, end)) + "\n  ";
-  return lines + printable(text);
-}
-
 std::string finished_text(const CampaignItem& item, double peak) {
   const std::string label = problem_label(item.problem);
   std::string text = label;

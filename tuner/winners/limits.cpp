@@ -30,28 +30,39 @@ constexpr double kEnoughInFlight = 0.9;
 /// 2026-11-24).
 constexpr double kMostLatencies = 6;
 
-/// A device's fastest winner with an input from memory, else with any; GB/s.
-double fastest_gbps(const cache::DeviceRecord& device, std::int64_t l2_bytes,
-                    const std::vector<cache::StoredWinner>& winners) {
-  double from_memory = 0, any = 0;
+/// Others that are slower than a winner by more than this tell nothing of what memory allows.
+constexpr double kNoCeiling = 1.1;
+
+/// No id of a winner.
+constexpr std::int64_t kNoWinner = -1;
+
+/// Takes what a device's winners reach into its ceilings.
+void add_records(const cache::DeviceRecord& device, const std::vector<cache::StoredWinner>& winners,
+                 DeviceCeilings& ceilings) {
   for (const cache::StoredWinner& stored : winners) {
     if (stored.key.device != device) continue;
-    const double gbps = winner_gbps(stored);
-    any = std::max(any, gbps);
-    if (stored.winner.bytes_moved >= kBeyondCache * l2_bytes) from_memory = std::max(from_memory, gbps);
+    const double gbps = winner_gbps(stored), us = winner_us(stored);
+    ceilings.any_gbps.add(gbps, stored.id);
+    if (stored.winner.bytes_moved >= kBeyondCache * ceilings.facts.l2_bytes)
+      ceilings.from_memory_gbps.add(gbps, stored.id);
+    const bool is_in_context = stored.key.problem.launch_context == name(ceilings.context);
+    if (is_in_context && us > 0) ceilings.calls_per_us.add(1 / us, stored.id);
   }
-  return from_memory > 0 ? from_memory : any;
 }
 
-double shortest_us(const cache::DeviceRecord& device, LaunchContext context,
-                   const std::vector<cache::StoredWinner>& winners) {
-  double shortest = 0;
-  for (const cache::StoredWinner& stored : winners) {
-    if (stored.key.device != device || stored.key.problem.launch_context != name(context)) continue;
-    const double us = winner_us(stored);
-    if (us > 0 && (shortest == 0 || us < shortest)) shortest = us;
+/// Sets what model and winners say together, the latter without one of them.
+void set_ceilings(DeviceCeilings& ceilings, std::int64_t without_winner) {
+  const Ceilings model = model_ceilings(ceilings.facts, ceilings.context);
+  const double from_memory = ceilings.from_memory_gbps.without(without_winner);
+  const double measured = from_memory > 0 ? from_memory : ceilings.any_gbps.without(without_winner);
+  ceilings.is_read_measured = measured > model.gbps;
+  ceilings.read_gbps = std::max(model.gbps, measured);
+  ceilings.launch_us = model.launch_us;
+  ceilings.floor_us = std::max(model.launch_us, model.enqueue_us);
+  if (const double rate = ceilings.calls_per_us.without(without_winner); rate * ceilings.floor_us > 1) {
+    ceilings.floor_us = 1 / rate;
+    ceilings.launch_us = std::min(ceilings.launch_us, ceilings.floor_us);
   }
-  return shortest;
 }
 
 /// The tiles of the problem at which a winner was measured; 0 where its family or policy is not one of ours.
@@ -79,24 +90,32 @@ Limit limit_by(double us, double floor_us, double launch_us, double memory_us, c
 
 }  // namespace
 
+void Records::add(double figure, std::int64_t id) {
+  if (figure > first) {
+    second = first;
+    first = figure;
+    winner = id;
+  } else {
+    second = std::max(second, figure);
+  }
+}
+
 DeviceCeilings device_ceilings(const cache::DeviceRecord& device, LaunchContext context,
                                const std::vector<cache::StoredWinner>& winners) {
-  DeviceCeilings ceilings{.facts = stored_facts(device)};
-  const Ceilings model = model_ceilings(ceilings.facts, context);
+  DeviceCeilings ceilings;
+  ceilings.facts = stored_facts(device);
+  ceilings.context = context;
   ceilings.implied_gbps = device.peak_bandwidth_gbps;
-  ceilings.read_gbps = model.gbps;
-  if (const double gbps = fastest_gbps(device, ceilings.facts.l2_bytes, winners); gbps > ceilings.read_gbps) {
-    ceilings.read_gbps = gbps;
-    ceilings.is_read_measured = true;
-  }
-  ceilings.launch_us = model.launch_us;
-  ceilings.floor_us = std::max(model.launch_us, model.enqueue_us);
-  if (const double us = shortest_us(device, context, winners); us > 0 && us < ceilings.floor_us) {
-    ceilings.floor_us = us;
-    ceilings.launch_us = std::min(ceilings.launch_us, us);
-  }
   ceilings.bytes_in_flight_needed = bytes_in_flight_needed(ceilings.facts);
+  add_records(device, winners, ceilings);
+  set_ceilings(ceilings, kNoWinner);
   return ceilings;
+}
+
+DeviceCeilings DeviceCeilings::without(std::int64_t winner) const {
+  DeviceCeilings others = *this;
+  set_ceilings(others, winner);
+  return others;
 }
 
 std::string_view name(Limit limit) {
@@ -104,12 +123,14 @@ std::string_view name(Limit limit) {
   return kNames[static_cast<std::size_t>(limit)];
 }
 
-WinnerLimit limit_of(const cache::StoredWinner& stored, double us, std::int64_t bytes_in_flight_per_sm,
+WinnerLimit limit_of(const cache::StoredWinner& stored, std::int64_t bytes_in_flight_per_sm,
                      const DeviceCeilings& ceilings) {
   WinnerLimit found;
+  const double us = stored.winner.median_us;
   const cache::CandidateRecord& candidate = stored.winner.candidate;
   if (ceilings.read_gbps > 0)
     found.memory_us = static_cast<double>(stored.winner.bytes_moved) / (ceilings.read_gbps * 1e3);
+  if (ceilings.is_read_measured && found.memory_us > kNoCeiling * us) found.memory_us = 0;
   found.roofline_us = std::max(ceilings.launch_us + found.memory_us, ceilings.floor_us);
   found.tiles = tiles_of(stored);
   if (found.tiles > 0) found.blocks = std::clamp<std::int64_t>(candidate.max_blocks, 1, found.tiles);

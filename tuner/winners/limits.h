@@ -13,16 +13,32 @@
 
 namespace hone::tuner {
 
+/// The largest of some figures and the largest of the other winners', so that no winner is compared with itself.
+struct Records {
+  double first = 0, second = 0;
+  std::int64_t winner = 0;  ///< the id of the one with the first
+
+  void add(double figure, std::int64_t id);
+  double without(std::int64_t id) const { return id == winner ? second : first; }
+};
+
 /// The ceilings of one device in one launch context. Where the model knows nothing, and where rows show that the device
 /// does better than the model says, they are what was measured.
 struct DeviceCeilings {
   DeviceFacts facts;
+  LaunchContext context = LaunchContext::stream;
   double implied_gbps = 0;        ///< what memory clock and bus width imply; 0: not known
   double read_gbps = 0;           ///< what the best kernels reach; 0: nothing is known
   bool is_read_measured = false;  ///< read_gbps is the fastest winner of the rows
   double launch_us = 0;           ///< device time of an empty kernel
   double floor_us = 0;            ///< what no call takes less than: launch_us, or the pace at which the host enqueues
   std::int64_t bytes_in_flight_needed = 0;  ///< per SM, by Little's law; 0 where loads do not wait
+
+  Records from_memory_gbps = {}, any_gbps = {};  ///< of the rows; from_memory_gbps of those that no cache holds
+  Records calls_per_us = {};                     ///< of the rows in this launch context
+
+  /// The same by the rows of all others: the fastest winner is no ceiling of its own.
+  DeviceCeilings without(std::int64_t winner) const;
 };
 
 /// From the device's own rows among `winners`, of any problem.
@@ -44,8 +60,9 @@ struct WinnerLimit {
   Waves waves;              ///< of these blocks
 };
 
-/// `us`: the time to explain, with bytes_in_flight_per_sm of its trial (0: not known).
-WinnerLimit limit_of(const cache::StoredWinner& stored, double us, std::int64_t bytes_in_flight_per_sm,
+/// The limit of a winner that has a time, with bytes_in_flight_per_sm of its trial (0: not known). `ceilings` should be
+/// without() the winner in whose class it was measured.
+WinnerLimit limit_of(const cache::StoredWinner& stored, std::int64_t bytes_in_flight_per_sm,
                      const DeviceCeilings& ceilings);
 
 }  // namespace hone::tuner

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -38,6 +39,9 @@ Entry& entry_of(std::vector<Entry>& entries, std::string_view Entry::*member, st
   return entries.emplace_back(std::move(entry));
 }
 
+/// So many reasons are given for one value at most.
+constexpr std::size_t kMostReasons = 3;
+
 using Values = std::vector<std::string>;
 
 /// The values of each parameter, in the order of the space, else of the trials.
@@ -61,27 +65,98 @@ std::vector<std::pair<std::string_view, Values>> all_values(const cache::TuningR
   return all;
 }
 
-/// Why the family leaves out the winner's policy with another value of one parameter; "" where it does not.
-std::string why_left_out(const cache::StoredWinner& stored, const Problem& problem, std::string_view name,
-                         std::string_view value) {
-  const ParameterSpace& space = problem.family->space();
-  const std::optional<Policy> winner = space.parse(stored.winner.candidate.policy);
-  if (!winner) return "";
-  Policy changed;
-  for (std::size_t i = 0; i < space.parameters().size(); ++i) {
-    const Parameter& parameter = space.parameters()[i];
-    std::int32_t taken = (*winner)[static_cast<int>(i)];
-    if (parameter.name == name)
-      for (const std::int32_t each : parameter.values)
-        if (parameter.spell(each) == value) taken = each;
-    changed.push_back(taken);
+/// The values of a policy; nullopt for a parameter that it does not have.
+using PolicyValues = std::vector<std::optional<std::int32_t>>;
+
+PolicyValues values_of(const ParameterSpace& space, const Policy& policy) {
+  PolicyValues values(space.parameters().size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (space.exists(i, policy)) values[i] = policy[static_cast<int>(i)];
+  return values;
+}
+
+/// A policy that the family leaves out.
+struct LeftOut {
+  PolicyValues values;
+  Reason reason;
+};
+
+/// An Offer says what the family makes of all its policies with one value of a parameter.
+struct Offer {
+  bool has_policy = false;  ///< one of them is neither invalid nor pruned
+  int distance = std::numeric_limits<int>::max();  ///< from the winner: parameters that both have with other values
+  std::vector<LeftOut> nearest = {};               ///< those at the smallest distance
+
+  void add(const PolicyValues& values, const Reason& reason, int from_winner) {
+    if (reason.empty()) has_policy = true;
+    if (reason.empty() || from_winner > distance) return;
+    if (from_winner < distance) nearest.clear();
+    distance = from_winner;
+    nearest.push_back({values, reason});
   }
-  for (std::size_t i = 0; i < space.parameters().size(); ++i)
-    if (space.parameters()[i].name == name && !space.exists(i, changed)) return "";
+
+  /// True if all of the nearest with one's value of a parameter are left out for one reason, and there are others: then
+  /// the reason tells of that value.
+  bool is_blamed(std::size_t parameter, const LeftOut& one) const {
+    const auto has_value = [&](const LeftOut& other) { return other.values[parameter] == one.values[parameter]; };
+    return !std::ranges::all_of(nearest, has_value) && std::ranges::all_of(nearest, [&](const LeftOut& other) {
+      return !has_value(other) || other.reason.is_like(one.reason);
+    });
+  }
+
+  /// The reasons that tell of the value itself, not of a parameter that the winner lacks; all where that leaves none.
+  ReasonCounts reasons(const PolicyValues& winning) const {
+    ReasonCounts all, telling;
+    for (const LeftOut& one : nearest) {
+      bool is_telling = true;
+      for (std::size_t i = 0; i < winning.size(); ++i)
+        if (!winning[i] && one.values[i] && is_blamed(i, one)) is_telling = false;
+      all.add("rejected", one.reason);
+      if (is_telling) telling.add("rejected", one.reason);
+    }
+    return telling.most_frequent_first().empty() ? all : telling;
+  }
+};
+
+/// The reasons against every policy with a value, by the parameter's name and the spelled value; none for a value with
+/// which some policy is offered. Whole policies are asked about: one value of the winner alone, exchanged, may make no
+/// policy of the space, since other parameters exist only beside certain values.
+std::map<std::pair<std::string_view, std::string>, ReasonCounts> reasons_of_family(const cache::StoredWinner& stored,
+                                                                                   const Problem& problem) {
+  const ParameterSpace& space = problem.family->space();
   const ProblemClass problem_class(problem);
   const DeviceFacts facts = stored_facts(stored.key.device);
-  const Reason invalid = problem.family->is_valid(problem_class, changed, facts);
-  return (invalid.empty() ? problem.family->prune(problem_class, changed, facts) : invalid).general_text();
+  const std::vector<Policy> policies = space.all();
+  const PolicyValues winning =
+      values_of(space, space.parse(stored.winner.candidate.policy).value_or(policies.front()));
+  std::map<std::pair<std::size_t, std::int32_t>, Offer> offers;
+  for (const Policy& policy : policies) {
+    Reason reason = problem.family->is_valid(problem_class, policy, facts);
+    if (reason.empty()) reason = problem.family->prune(problem_class, policy, facts);
+    const PolicyValues values = values_of(space, policy);
+    int distance = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      distance += values[i] && winning[i] && *values[i] != *winning[i] ? 1 : 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (values[i]) offers[{i, *values[i]}].add(values, reason, distance);
+  }
+  std::map<std::pair<std::string_view, std::string>, ReasonCounts> reasons;
+  for (const auto& [value, offer] : offers) {
+    const Parameter& parameter = space.parameters()[value.first];
+    if (!offer.has_policy)
+      reasons.emplace(std::pair(parameter.name, parameter.spell(value.second)), offer.reasons(winning));
+  }
+  return reasons;
+}
+
+/// The words of up to `most` reasons, the most frequent first.
+std::string words_of(const ReasonCounts& reasons, std::size_t most) {
+  std::string words;
+  for (const ReasonCount& reason : reasons.most_frequent_first()) {
+    if (most-- == 0) break;
+    words.append(words.empty() ? "" : "; or ").append(reason.reason.general_text());
+  }
+  return words;
 }
 
 }  // namespace
@@ -117,14 +192,16 @@ std::vector<UntriedValues> untried_values(const cache::StoredWinner& stored, con
     });
   }
   const std::optional<Problem> problem = tuner::problem_of(stored.key.problem, stored.winner.tuned_extents);
+  const auto by_family = problem ? reasons_of_family(stored, *problem) : decltype(reasons_of_family(stored, *problem))();
   std::vector<UntriedValues> untried;
   for (const auto& [name, values] : all_values(tuning, problem)) {
     for (const std::string& value : values) {
       if (const auto tried = is_tried.find({name, value}); tried != is_tried.end() && tried->second) continue;
+      const auto left_out = by_family.find({name, value});
       const auto why = reasons.find({name, value});
-      std::string reason = problem ? why_left_out(stored, *problem, name, value) : "";
-      if (reason.empty() && why != reasons.end())
-        reason = why->second.most_frequent_first().front().reason.general_text();
+      std::string reason;
+      if (left_out != by_family.end()) reason = words_of(left_out->second, kMostReasons);
+      else if (why != reasons.end()) reason = words_of(why->second, 1);
       if (untried.empty() || untried.back().parameter != name || untried.back().reason != reason)
         untried.push_back({.parameter = name, .values = {}, .reason = reason});
       untried.back().values.push_back(value);

@@ -38,8 +38,8 @@ struct UntriedValues {
   std::string reason;  ///< "" if it is not known
 };
 
-/// A built-in family says why it leaves out the winner's policy with such a value; else the trials do. Of other
-/// families, the values are those of the trials.
+/// If a built-in family leaves out every policy with a value, the reasons are what it says of those nearest to the
+/// winner, up to three; else the trials with that value tell it. Of other families, the values are those of the trials.
 std::vector<UntriedValues> untried_values(const cache::StoredWinner& stored, const cache::TuningRecord& tuning);
 
 }  // namespace hone::tuner

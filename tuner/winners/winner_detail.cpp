@@ -85,7 +85,8 @@ std::string resources_text(const cache::CandidateRecord& candidate) {
 }
 
 /// Says what the winner takes, or why no time is shown.
-std::string measured_text(const cache::StoredWinner& stored, const cache::StoredWinner* measured) {
+std::string measured_text(const cache::StoredWinner& stored, const cache::StoredWinner* measured,
+                          const std::filesystem::path& cache) {
   const std::string_view how = how_text(stored);
   if (how == "tuned")
     return fmt::format("{} µs ± {} at n = {}: {} GB/s{}", us_text(winner_us(stored)),
@@ -98,11 +99,13 @@ std::string measured_text(const cache::StoredWinner& stored, const cache::Stored
     return fmt::format("not in this class but at n = {}: {}", measured_at_text(stored),
                        measured ? fmt::format("see winner {}", measured->id) : "that winner is not stored any more");
   if (how == "nearest")
-    return fmt::format("never: what was tuned for {}; measure with: {}", lender_text(stored), tune_command(stored));
-  return "never: the occupancy model's first choice; measure with: " + tune_command(stored);
+    return fmt::format("never: what was tuned for {}; measure with: {}", lender_text(stored),
+                       tune_command(stored, cache));
+  return "never: the occupancy model's first choice; measure with: " + tune_command(stored, cache);
 }
 
-void print_candidate(const cache::StoredWinner& stored, const cache::StoredWinner* measured, std::ostream& out) {
+void print_candidate(const cache::StoredWinner& stored, const cache::StoredWinner* measured,
+                     const std::filesystem::path& cache, std::ostream& out) {
   const cache::CandidateRecord& candidate = stored.winner.candidate;
   print_field(out, "candidate", candidate.policy);
   print_field(out, "grid",
@@ -112,7 +115,7 @@ void print_candidate(const cache::StoredWinner& stored, const cache::StoredWinne
               fmt::format("{}: {} × {} threads of {} per SM", percent_text(winner_occupancy(stored)),
                           count_text(candidate.resident_blocks, "resident block"), candidate.block_threads,
                           stored.key.device.max_threads_per_sm));
-  print_field(out, "measured", measured_text(stored, measured));
+  print_field(out, "measured", measured_text(stored, measured, cache));
   print_field(out, "binary", format_bytes(stored.binary_bytes));
 }
 
@@ -238,7 +241,7 @@ std::string measured_at_text(const cache::StoredWinner& stored) {
   return text;
 }
 
-std::string tune_command(const cache::StoredWinner& stored) {
+std::string tune_command(const cache::StoredWinner& stored, const std::filesystem::path& cache) {
   Extents extents = stored.winner.tuned_extents;
   for (std::size_t axis = 0; axis < extents.size(); ++axis) {
     const auto [first, last] = stored.key.problem.sizes[axis];
@@ -248,9 +251,9 @@ std::string tune_command(const cache::StoredWinner& stored) {
   const std::string arguments = problem ? tune_arguments(*problem) : "";
   if (arguments.empty()) return "Session::tune()";  // of a program's own family
   const std::string& objective = stored.key.problem.objective;
-  return fmt::format("hone tune {}{}{}", arguments,
+  return fmt::format("hone tune {}{}{} --cache {}", arguments,
                      objective == name(Objective::time) ? "" : " --objective " + objective,
-                     stored.winner.tuned ? " --again" : "");
+                     stored.winner.tuned ? " --again" : "", shell_quoted(cache.string()));
 }
 
 std::string_view how_text(const cache::StoredWinner& stored) {
@@ -308,10 +311,11 @@ std::vector<ReasonCount> count_reasons(const std::vector<cache::TrialRecord>& tr
 }
 
 void print_detail(const cache::StoredWinner& stored, const cache::StoredWinner* measured,
-                  const std::optional<cache::TuningRecord>& tuning, bool all, const Context& context) {
+                  const std::filesystem::path& cache, const std::optional<cache::TuningRecord>& tuning, bool all,
+                  const Context& context) {
   print_key(stored, context);
   context.out << '\n';
-  print_candidate(stored, measured, context.out);
+  print_candidate(stored, measured, cache, context.out);
   if (!tuning) return;
   print_trials(stored, *tuning, all, context);
   if (!all) print_reasons(tuning->trials, context);

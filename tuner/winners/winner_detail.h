@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -34,9 +35,9 @@ std::string sizes_text(const cache::StoredWinner& stored, const std::array<cache
 /// "1024", "8192 × 64": the extents at which the winner was measured.
 std::string measured_at_text(const cache::StoredWinner& stored);
 
-/// "hone tune reduce --op sum --dtype f32 --size 1000": what measures the class of a winner; with --again where it is
-/// tuned.
-std::string tune_command(const cache::StoredWinner& stored);
+/// "hone tune --op sum --dtype f32 --size 1000 --cache …": what measures the class of a winner of the cache file; with
+/// --again where it is tuned.
+std::string tune_command(const cache::StoredWinner& stored, const std::filesystem::path& cache);
 
 /// "tuned" (measured in its class), "lent" (measured at another size), "nearest" (untuned, of the nearest tuned class)
 /// or "heuristic".
@@ -62,8 +63,9 @@ double winner_gbps(const cache::StoredWinner& stored);
 /// Rejected, wrong and failed trials by their reason, the most frequent first.
 std::vector<ReasonCount> count_reasons(const std::vector<cache::TrialRecord>& trials);
 
-/// `measured`: see measured_winner(). `all`: every trial instead of the best ten.
+/// `measured`: see measured_winner(). `cache`: the file. `all`: every trial instead of the best ten.
 void print_detail(const cache::StoredWinner& stored, const cache::StoredWinner* measured,
-                  const std::optional<cache::TuningRecord>& tuning, bool all, const Context& context);
+                  const std::filesystem::path& cache, const std::optional<cache::TuningRecord>& tuning, bool all,
+                  const Context& context);
 
 }  // namespace hone::tuner

@@ -99,7 +99,8 @@ TEST_F(CacheListCommand, ChoosesTheDevice) {
   const CommandRun run = hone({"list", "--device", "sm_80"});
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.out, "");
-  EXPECT_THAT(run.err, Names("6 winners", file_.native(), "'sm_80'"));
+  EXPECT_THAT(run.err,
+              Names("6 winners", file_.native(), "'sm_80'", "hone cache list --cache '" + file_.native() + "'"));
 }
 
 TEST_F(CacheListCommand, StatsCountEverything) {
@@ -109,7 +110,8 @@ TEST_F(CacheListCommand, StatsCountEverything) {
   EXPECT_EQ(run.code, 0);
   EXPECT_THAT(run.out,
               Names(file_.native(), "version", "7", "keeps", "256 MiB", "6", "3 tuned", "0 lent", "3 untuned",
-                    "6 binaries", "3 tunings", "2", "2 toolchains", "1 winner"));
+                    "6 binaries", "3 tunings", "2", "2 toolchains", "1 winner",
+                    "hone cache verify --cache '" + file_.native() + "'"));
   EXPECT_EQ(json({"stats"})["damaged_winners"], 1);
   EXPECT_EQ(json({"stats"})["trials"], 6);
 }

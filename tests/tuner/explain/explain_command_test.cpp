@@ -91,6 +91,56 @@ TEST_F(ExplainTest, ALentWinnerIsExplainedByItsTrials) {
   EXPECT_THAT(explain({"2"}), HasLine("limit", "memory bandwidth"));
 }
 
+TEST_F(ExplainTest, ALentRunnerUpIsExplainedByItselfNotByTheWinnerBesideIt) {
+  const cache::Publication tuned = tuned_sum(28);
+  cache::Publication lent = lent_sum(28);
+  const cache::TrialRecord& runner_up = tuned.tuning->trials[5];  // 256 threads, of which 8 blocks are resident
+  lent.winner.candidate = runner_up.candidate;
+  lent.winner.median_us = runner_up.median_us;
+  store_.publish(tuned);
+  store_.publish(lent);
+  const std::string out = explain({"2"});
+  EXPECT_THAT(out, HasLine("waves", "132", "1056"));
+  EXPECT_THAT(out, HasLine("occupancy", "8 blocks", "256"));
+  EXPECT_THAT(out, HasLine("in flight", "4 KiB"));
+  EXPECT_THAT(out, HasLine("limit", "2224 GB/s"));
+  EXPECT_THAT(out, HasLine("mattered", "unroll=1"));
+}
+
+TEST_F(ExplainTest, AWinnerIsNoCeilingOfItsOwn) {
+  cache::Publication fast = tuned_sum(28), other = tuned_sum(27);
+  fast.winner.median_us = 320;  // beyond what the model expects of the device
+  other.winner.median_us = 162;
+  store_.publish(fast);
+  EXPECT_THAT(explain({"1"}), HasLine("limit", "3355 GB/s", "108 %", "model's", "3118"));
+  store_.publish(other);
+  EXPECT_THAT(explain({"1"}), HasLine("limit", "3355 GB/s", "101 %", "other winner's", "3314"));
+
+  for (cache::Publication* publication : {&fast, &other}) {
+    publication->key.device.kind = "host";  // of which the model knows no bandwidth
+    publication->key.device.peak_bandwidth_gbps = 0;
+    publication->key.device.identity = "kind=host;sm_count=132;";
+  }
+  store_.publish(fast);
+  const std::string lone = explain({"3"});
+  EXPECT_THAT(lone, HasLine("limit", "3355 GB/s", "neither the model nor another winner"));
+  EXPECT_THAT(lone, Not(HasLine("limit", "100 %")));
+  EXPECT_TRUE(json::parse(explain({"3", "--json"}))["winners"][0]["read_ceiling_gbps"].is_null());
+  other.winner.median_us = 324;  // half as fast
+  store_.publish(other);
+  EXPECT_THAT(explain({"3"}), HasLine("limit", "3355 GB/s", "neither the model nor another winner"));
+}
+
+TEST_F(ExplainTest, ALowerMedianThatLostIsNotCalledSlower) {
+  cache::Publication sum = tuned_sum(28);
+  sum.tuning->trials[1].median_us = 0.97 * sum.winner.median_us;
+  store_.publish(sum);
+  const std::string out = explain({"1"});
+  EXPECT_THAT(out, HasLine("gain", "0.97 times", "side by side"));
+  EXPECT_THAT(out, HasLine("1", "beaten", "side by side", "lower median", "-3.0 %"));
+  EXPECT_THAT(out, HasLine("4", "beaten", "slower"));
+}
+
 /// PATH is this folder alone while it lives.
 class PathOf {
  public:
@@ -113,14 +163,45 @@ TEST_F(ExplainTest, CountersAreThoseOfNsightCompute) {
   EXPECT_THAT(without.out, HasLine("limit", "memory bandwidth"));
   EXPECT_THAT(without.err, Names("ncu", "dram__bytes_read.sum", path_.string(), "auto"));
 
-  testing::write_file(tools / "ncu", "#!/bin/sh\necho \"$@\" > " + seen.string() + "\n");
-  std::filesystem::permissions(tools / "ncu", std::filesystem::perms::owner_all);
-  EXPECT_EQ(hone({"explain", "1", "--counters"}).code, 0);
+  const auto stand_in = [&](const std::string& script) {
+    testing::write_file(tools / "ncu", "#!/bin/sh\n" + script);
+    std::filesystem::permissions(tools / "ncu", std::filesystem::perms::owner_all);
+    return hone({"explain", "1", "--counters"});
+  };
+  const std::string table =
+      "echo '==PROF== Connected'\n"
+      "echo '\"ID\",\"Kernel Name\",\"dram__bytes_read.sum\",\"gpu__time_duration.sum\"'\n"
+      "echo '\"\",\"\",\"byte\",\"ns\"'\necho '\"0\",\"first\",\"1,073,741,824\",\"358,112\"'\n"
+      "echo '\"1\",\"second\",\"512\",\"n/a\"'\n";
+  // It does not know a metric, and is asked again without.
+  const testing::CommandRun counted =
+      stand_in("echo \"$@\" >> " + seen.string() +
+               "\ncase \"$*\" in *waves_per*) echo '==ERROR== Failed to find metric launch__waves_per_multiprocessor'; "
+               "exit 1;; esac\n" +
+               table);
+  EXPECT_EQ(counted.code, 0) << counted.err;
+  EXPECT_THAT(counted.out, HasLine("time", "358.1", "–", "µs"));
+  EXPECT_THAT(counted.out, HasLine("read from memory", "1073.7", "MB"));
+  EXPECT_THAT(counted.out, HasLine("kernel 2", "second"));
   std::ifstream in(seen);
-  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(in), {}), Names("--metrics", path_.string() + " 1 auto"));
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(in), {}),
+              Names("--csv", "--page raw", "--metrics", path_.string() + " 1 auto"));
 
-  testing::write_file(tools / "ncu", "#!/bin/sh\nexit 3\n");
-  EXPECT_EQ(hone({"explain", "1", "--counters"}).code, 1);
+  stand_in(table);
+  const testing::CommandRun as_json = hone({"explain", "1", "--counters", "--json"});
+  const json kernels = json::parse(as_json.out)["winners"][0]["counted_kernels"];
+  ASSERT_EQ(kernels.size(), 2U);
+  EXPECT_EQ(kernels[0]["kernel"], "first");
+  EXPECT_EQ(kernels[0]["counters"]["gpu__time_duration.sum"]["value"], 358112);
+  EXPECT_TRUE(kernels[1]["counters"]["gpu__time_duration.sum"]["value"].is_null());
+
+  const testing::CommandRun failed = stand_in("echo 'out of memory\x1b[31m' >&2\nexit 3\n");
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_THAT(failed.err, Names("out of memory", "--metrics"));
+  EXPECT_THAT(failed.err, Not(HasSubstr("\x1b")));
+  EXPECT_EQ(stand_in("echo '==WARNING== No kernels were profiled.'\n").code, 1);
+  EXPECT_THAT(stand_in("echo '==ERROR== ERR_NVGPUCTRPERM'\nexit 1\n").err,
+              Names("NVreg_RestrictProfilingToAdminUsers"));
 }
 
 TEST_F(ExplainTest, CountersNeedAGpuAndABuiltInFamily) {
@@ -131,7 +212,6 @@ TEST_F(ExplainTest, CountersNeedAGpuAndABuiltInFamily) {
   store_.publish(own);
   EXPECT_EQ(hone({"explain", "1", "--counters"}).code, 2);
   EXPECT_EQ(hone({"explain", "2", "--counters"}).code, 6);
-  EXPECT_EQ(hone({"explain", "1", "--counters", "--json"}).code, 2);
 }
 
 TEST_F(ExplainTest, NamesOutOfTheFileAreText) {

@@ -56,10 +56,18 @@ TEST_F(ExplanationTest, EveryCandidateHasAFate) {
   EXPECT_EQ(fate(4), Fate::rejected);
   EXPECT_EQ(fate(5), Fate::wrong);
   EXPECT_THAT(explanation.candidates[1].why, Names("4 times", "threads"));
-  EXPECT_THAT(explanation.candidates[2].why, Names("side"));
+  EXPECT_THAT(explanation.candidates[2].why, Names("side by side"));
   EXPECT_THAT(explanation.candidates[3].why, Names("dropped", "8 samples"));
+  EXPECT_THAT(explanation.candidates[3].why, ::testing::Not(Names("median")));
   EXPECT_EQ(explanation.candidates[4].why, "not measured: predicted slower");
   EXPECT_NEAR(explanation.candidates[3].gap, 0.5, 1e-9);
+}
+
+TEST_F(ExplanationTest, OneWithALowerMedianMayLoseSideBySide) {
+  tuning_.trials[2].median_us = 3.6;
+  EXPECT_THAT(explain(winner_, tuning_).candidates[2].why, Names("side by side", "median is lower"));
+  tuning_.trials[2].samples = 4;
+  EXPECT_THAT(explain(winner_, tuning_).candidates[2].why, Names("4 samples", "median is lower"));
 }
 
 TEST_F(ExplanationTest, ABlockForEveryTileIsNoNumberOfBlocks) {

@@ -11,7 +11,7 @@ namespace {
 WinnerLimit limit(const cache::Publication& publication, double us, std::int64_t in_flight = 1 << 16) {
   cache::StoredWinner winner = stored_winner(publication);
   winner.winner.median_us = us;
-  return limit_of(winner, us, in_flight, device_ceilings(winner.key.device, LaunchContext::stream, {winner}));
+  return limit_of(winner, in_flight, device_ceilings(winner.key.device, LaunchContext::stream, {winner}));
 }
 
 TEST(StoredFacts, AreTheInverseOfTheIdentity) {
@@ -70,6 +70,37 @@ TEST(Limits, WhatWasMeasuredMovesTheCeilings) {
   EXPECT_TRUE(ceilings.is_read_measured);
   EXPECT_NEAR(ceilings.read_gbps, 3355, 1);
   EXPECT_EQ(device_ceilings(winner.key.device, LaunchContext::stream, {}).is_read_measured, false);
+}
+
+TEST(Limits, TheCeilingWithoutAWinnerIsThatOfTheOthers) {
+  std::vector<cache::StoredWinner> winners;
+  for (const double us : {330.0, 320.0, 325.0}) {
+    winners.push_back(stored_winner(tuned_sum(28)));
+    winners.back().id = static_cast<std::int64_t>(winners.size());
+    winners.back().winner.median_us = us;
+  }
+  const auto gbps = [&](std::int64_t without) {
+    return device_ceilings(winners[0].key.device, LaunchContext::stream, winners).without(without).read_gbps;
+  };
+  EXPECT_NEAR(gbps(1), 3355, 1);
+  EXPECT_NEAR(gbps(2), 3303, 1);
+  EXPECT_NEAR(gbps(3), 3355, 1);
+  winners.erase(winners.begin(), winners.begin() + 1);
+  winners.erase(winners.begin() + 1);
+  EXPECT_NEAR(gbps(2), 3118, 1) << "the model's";
+}
+
+TEST(Limits, ACallIsNoFloorOfItsOwn) {
+  const cache::StoredWinner winner = [] {
+    cache::StoredWinner stored = stored_winner(tuned_sum(10));
+    stored.id = 7;
+    stored.winner.median_us = 1.5;
+    return stored;
+  }();
+  const DeviceCeilings ceilings = device_ceilings(winner.key.device, LaunchContext::stream, {winner});
+  EXPECT_NEAR(ceilings.floor_us, 1.5, 1e-9);
+  EXPECT_NEAR(ceilings.without(8).floor_us, 1.5, 1e-9);
+  EXPECT_GT(ceilings.without(7).floor_us, 2.5);
 }
 
 TEST(Limits, OfAnUnknownFamilyTheGridIsNotKnown) {

@@ -52,6 +52,23 @@ TEST(UntriedValues, HaveTheReasonOfTheirTrialsOrOfTheFamily) {
   EXPECT_EQ(find(untried, "block_threads", "512"), nullptr);
 }
 
+TEST(UntriedValues, OfAScopeThatTheWinnerLacksAreThoseOfWholePolicies) {
+  cache::Publication rows = tuned_sum(22);
+  rows.key.problem.family = "reduce_rows";
+  rows.key.problem.sizes = {cache::RangeRecord{60, 70}, cache::RangeRecord{60000, 70000}, cache::RangeRecord{1, 1}};
+  rows.winner.tuned_extents = {64, 65536, 1};
+  rows.winner.candidate.policy = "block_threads=512 scope=block unroll=4 tail=warp min_blocks=1";
+  rows.tuning->trials.resize(1);
+  rows.tuning->trials[0].candidate.policy = rows.winner.candidate.policy;
+  const std::vector<UntriedValues> untried = untried_values(stored_winner(rows), *rows.tuning);
+  const UntriedValues* warp = find(untried, "scope", "warp");
+  ASSERT_NE(warp, nullptr);
+  EXPECT_THAT(warp->reason, ::testing::HasSubstr("too many packs for a warp"))
+      << "which is said of 32 threads alone, not of a policy without threads";
+  EXPECT_EQ(find(untried, "scope", "block"), nullptr);
+  EXPECT_EQ(find(untried, "unroll", "4"), nullptr);
+}
+
 TEST(UntriedValues, OfAnUnknownFamilyAreThoseOfTheTrials) {
   cache::Publication own = tuned_sum(20);
   own.key.problem.family = "own";
