@@ -17,19 +17,19 @@ constexpr std::string_view kRaw =
     "==PROF== Profiling \"kernel\" - 0: 0%....50%....100% - 12 passes\n"
     "==WARNING== Found outstanding GPU clock reset, trying to revert...Success\n"
     "==PROF== Disconnected from process 4711\n"
-    R"("ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size",)"
-    R"("Device","CC","dram__bytes_read.sum","gpu__time_duration.sum","launch__registers_per_thread",)"
-    R"("sm__warps_active.avg.pct_of_peak_sustained_active")"
+    R"csv("ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size",)csv"
+    R"csv("Device","CC","dram__bytes_read.sum","gpu__time_duration.sum","launch__registers_per_thread",)csv"
+    R"csv("sm__warps_active.avg.pct_of_peak_sustained_active")csv"
     "\n"
-    R"("","","","","","","","","","","","byte","ns","register/thread","%")"
+    R"csv("","","","","","","","","","","","byte","ns","register/thread","%")csv"
     "\n"
-    R"("0","4711","hone","127.0.0.1","void hone::kernel<&hone::Reduce<hone::Sum<float>, 256>::second_kernel>(T1)",)"
-    R"("1","7","(256, 1, 1)","(132, 1, 1)","0","9.0","1,073,741,824","358,112","32","93.75")"
+    R"csv("0","4711","hone","127.0.0.1","void hone::kernel<&hone::Reduce<hone::Sum<float>, 256>::second>(T1)",)csv"
+    R"csv("1","7","(256, 1, 1)","(132, 1, 1)","0","9.0","1,073,741,824","358,112","32","93.75")csv"
     "\n==WARNING== Something in between\n"
-    R"("1","4711","hone","127.0.0.1","finish(""quoted"")","1","7","(256, 1, 1)","(1, 1, 1)","0","9.0","528",)"
-    R"("2,016.50","24","n/a")"
+    R"csv("1","4711","hone","127.0.0.1","finish(""quoted"")","1","7","(256, 1, 1)","(1, 1, 1)","0","9.0","528",)csv"
+    R"csv("2,016.50","24","n/a")csv"
     "\n"
-    R"("2","4711","hone","127.0.0.1","cut sho)";
+    R"csv("2","4711","hone","127.0.0.1","cut sho)csv";
 
 TEST(NcuOutput, TheRawPageHasARowForEachLaunch) {
   const std::vector<CountedKernel> kernels = parse_ncu(kRaw);
@@ -61,12 +61,12 @@ TEST(NcuOutput, LineEndsAndMarksOfOtherSystemsDoNotMatter) {
 
 TEST(NcuOutput, TheDetailsPageHasARowForEachMetric) {
   const std::vector<CountedKernel> kernels = parse_ncu(
-      R"("ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value","Rule Name"
+      R"csv("ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value","Rule Name"
 "0","sum","Command line profiler metrics","dram__bytes_read.sum","Kbyte","1,024",""
 "0","sum","Command line profiler metrics","gpu__time_duration.sum","us","2.50",""
 "0","sum","SpeedOfLight","","","","SOLBottleneck"
 "1","sum","Command line profiler metrics","gpu__time_duration.sum","us","3",""
-)");
+)csv");
   ASSERT_THAT(kernels, SizeIs(2));
   EXPECT_EQ(kernels[0].value("dram__bytes_read.sum"), 1024000);
   EXPECT_EQ(kernels[0].value("gpu__time_duration.sum"), 2500);
