@@ -130,7 +130,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-/// What a program ended with, and what it wrote to both of its outputs.
+/// A program that has ended, with what it wrote to both of its outputs.
 struct Ended {
   int start_error = 0;  ///< not 0: it could not be started
   int status = 0;       ///< of waitpid()
