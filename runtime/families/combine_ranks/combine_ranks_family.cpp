@@ -8,7 +8,6 @@
 #include "runtime/families/combine_ranks/partial_layout.h"
 #include "runtime/families/combine_ranks/partials_verifier.h"
 #include "runtime/families/counts.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -66,7 +65,7 @@ class CombineRanksFamily final : public BuiltInFamily {
                        .space = CombinePolicy::space(),
                        .extent_names = {"ranks", "rows"},
                        .operations = kOperations,
-                       .sources = [] { return kernel_sources({"combine_ranks.cuh"}); }}) {}
+                       .kernels = {"combine_ranks.cuh"}}) {}
 
   std::string refuse(const Problem& problem) const override {
     if (std::string refusal = reduce_family().refuse(of_one_rank(problem)); !refusal.empty()) return refusal;
@@ -107,7 +106,7 @@ class CombineRanksFamily final : public BuiltInFamily {
         combine_of(spec, layout.value),
         info(spec.result_dtype()).cuda_name, info(spec.op).outputs, lanes_of(problem_class), levels_of(problem_class),
         threads, sizeof(CombineArguments));
-    unit.entries = {kernel_entry("Kernel::run", std::to_string(threads))};
+    unit.entries = {kernel_entry("Kernel::run", threads)};
     return unit;
   }
 

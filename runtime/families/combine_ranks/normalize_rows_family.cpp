@@ -10,7 +10,6 @@
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/expectation.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -87,7 +86,7 @@ class NormalizeRowsFamily final : public BuiltInFamily {
                        .space = NormalizePolicy::space(),
                        .extent_names = {"rows", "columns"},
                        .operations = kOperations,
-                       .sources = [] { return kernel_sources({"normalize_rows.cuh"}); }}) {}
+                       .kernels = {"normalize_rows.cuh"}}) {}
 
   std::string refuse(const Problem& problem) const override {
     if (std::string refusal = refuse_usual(problem, spec_of(problem).accumulator_dtype()); !refusal.empty())
@@ -117,7 +116,7 @@ class NormalizeRowsFamily final : public BuiltInFamily {
                     info(spec.dtype).cuda_name, info(spec.accumulator_dtype()).cuda_name,
                     info(spec.result_dtype()).cuda_name, problem.operation == 1, width_of(problem),
                     normalize.block_threads, normalize.unroll, sizeof(NormalizeArguments)),
-        {kernel_entry("Kernel::run", std::to_string(normalize.block_threads))});
+        {kernel_entry("Kernel::run", normalize.block_threads)});
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {

@@ -8,7 +8,6 @@
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/combine_ranks/partial_layout.h"
 #include "runtime/families/counts.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -80,7 +79,7 @@ class RecordPartialFamily final : public BuiltInFamily {
                        .space = RecordPolicy::space(),
                        .extent_names = {"rows"},
                        .operations = kOperations,
-                       .sources = [] { return kernel_sources({"record_partial.cuh"}); }}) {}
+                       .kernels = {"record_partial.cuh"}}) {}
 
   std::string refuse(const Problem& problem) const override {
     if (std::string refusal = refuse_usual(problem, problem.accumulator.value_or(problem.dtype)); !refusal.empty())
@@ -102,7 +101,7 @@ class RecordPartialFamily final : public BuiltInFamily {
         "using Kernel = hone::RecordPartial<{}, {}>;\n"
         "static_assert(sizeof(hone::RecordArguments) == {}, \"host and device disagree\");\n",
         info(problem.dtype).cuda_name, locates(problem), sizeof(RecordArguments));
-    unit.entries = {kernel_entry("Kernel::run", std::to_string(policy.as<RecordPolicy>().block_threads))};
+    unit.entries = {kernel_entry("Kernel::run", policy.as<RecordPolicy>().block_threads)};
     return unit;
   }
 

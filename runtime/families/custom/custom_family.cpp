@@ -10,7 +10,6 @@
 #include <hone/error.h>
 
 #include "runtime/families/counts.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -148,12 +147,8 @@ CustomFamily::CustomFamily(const ReduceExpressions& expressions)
     : ReductionFamily({.name = "reduce_custom",
                        .space = ReducePolicy::space(),
                        .operations = {&operation_, 1},
-                       .sources = [this] {
-                         std::vector<SourceFile> sources =
-                             kernel_sources({"reduce.cuh", "reduction.cuh", "serial.cuh"});
-                         sources.push_back({.name = std::string(kHeader), .text = header_text(expressions_)});
-                         return sources;
-                       }}),
+                       .kernels = {"reduce.cuh", "reduction.cuh", "serial.cuh"},
+                       .sources = {{.name = std::string(kHeader), .text = header_text(expressions)}}}),
       expressions_(expressions),
       operation_(expressions_.name) {}
 

@@ -15,7 +15,7 @@
 namespace hone {
 namespace {
 
-constexpr unsigned kSerialThreads = 1024;  // serial.cuh
+constexpr std::int32_t kSerialThreads = 1024;  // serial.cuh
 constexpr std::int64_t kSerialRun = 256;
 
 constexpr std::string_view kInputKind = "positive";
@@ -23,7 +23,7 @@ constexpr std::string_view kInputKind = "positive";
 /// The orders of combination in serial.cuh: the kernels of the reference unit.
 struct ReferenceOrder {
   std::string_view body;
-  unsigned threads;
+  std::int32_t threads;
 };
 constexpr std::array<ReferenceOrder, 4> kOrders{{{"hone::serial_reduce<Op, Out, false>", kSerialThreads},
                                                  {"hone::serial_reduce<Op, Out, true>", kSerialThreads},
@@ -72,7 +72,7 @@ Unit CustomFamily::reference_unit(const Problem& problem) const {
               {});
   unit.name = fmt::format("{} reference", to_string(problem));
   for (const ReferenceOrder& order : kOrders)
-    unit.entries.push_back(kernel_entry(order.body, std::to_string(order.threads)));
+    unit.entries.push_back(kernel_entry(order.body, order.threads));
   return unit;
 }
 
@@ -80,7 +80,7 @@ void CustomFamily::encode_reference(const Problem& problem, int order, std::span
                                     LaunchList& launches) const {
   Launch& launch = launches.add();
   launch.entry = order;
-  launch.block.x = kOrders[static_cast<std::size_t>(order)].threads;
+  launch.block.x = static_cast<unsigned>(kOrders[static_cast<std::size_t>(order)].threads);
   launch.arguments.push(ReduceArguments{.in = {buffers[0]},
                                         .n = static_cast<std::uint64_t>(problem.extents[0]),
                                         .workspace = nullptr,

@@ -53,7 +53,7 @@ FusedFamily::FusedFamily(std::vector<ReduceOp> ops)
     : ReductionFamily({.name = "reduce_fused",
                        .space = ReducePolicy::space(),
                        .operations = {&operation_, 1},
-                       .sources = [] { return operation_sources({"reduce.cuh"}); }}),
+                       .kernels = with_operations({"reduce.cuh"})}),
       ops_(std::move(ops)),
       verifier_(*this, ops_) {
   for (const ReduceOp op : ops_) joined_ += fmt::format("{}{}", joined_.empty() ? "" : "+", hone::name(op));

@@ -7,7 +7,6 @@
 #include <hone/error.h>
 
 #include "runtime/families/counts.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -51,10 +50,10 @@ std::string reduce_arithmetic(const ReduceSpec& spec) {
                      is_double ? " of f64" : "", op.indices, op.outputs, has_exponentials ? ", exponentials" : "");
 }
 
-std::vector<SourceFile> operation_sources(std::vector<std::string_view> kernels) {
+std::vector<std::string_view> with_operations(std::vector<std::string_view> kernels) {
   kernels.push_back("widened.cuh");
   for (const ReduceOpInfo& op : kReduceOps) kernels.push_back(op.header);
-  return kernel_sources(kernels);
+  return kernels;
 }
 
 OperationSource operation_source(const ReduceSpec& spec, bool has_wide_index) {
@@ -86,10 +85,11 @@ std::string refuse_dtypes(const ReduceSpec& spec) {
 }
 
 ReduceFamily::ReduceFamily()
-    : ReductionFamily(
-          {.name = "reduce", .version = 2, .space = ReducePolicy::space(), .operations = kOperations, .sources = [] {
-             return operation_sources({"reduce.cuh", "canonical_reduce.cuh"});
-           }}) {}
+    : ReductionFamily({.name = "reduce",
+                       .version = 2,
+                       .space = ReducePolicy::space(),
+                       .operations = kOperations,
+                       .kernels = with_operations({"reduce.cuh", "canonical_reduce.cuh"})}) {}
 
 std::string ReduceFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOps.size()) return fmt::format("reduce has no operation {}", problem.operation);

@@ -192,18 +192,18 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
       "              hone::kWorkspaceHeaderBytes == {}, \"host and device disagree on the policy\");\n",
       bytes_per_tile(problem, reduce), partial_bytes(problem), kWorkspaceHeaderBytes);
 
-  const std::string bounds = launch_bounds(reduce.block_threads, reduce.min_blocks);
+  const auto add_entry = [&](std::string_view body) {
+    unit.entries.push_back(kernel_entry(body, reduce.block_threads, reduce.min_blocks));
+  };
   switch (reduce.finish) {
     case ReducePolicy::Finish::one_block:
     case ReducePolicy::Finish::cluster:
-      unit.entries = {kernel_entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", reduce.cluster_blocks), bounds)};
+      add_entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", reduce.cluster_blocks));
       break;
-    case ReducePolicy::Finish::last_block:
-      unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::last_block>", bounds)};
-      break;
+    case ReducePolicy::Finish::last_block: add_entry("Kernel::reduce<hone::Grid::last_block>"); break;
     case ReducePolicy::Finish::second_kernel:
-      unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
-                      kernel_entry("Kernel::finish", bounds)};
+      add_entry("Kernel::reduce<hone::Grid::publish>");
+      add_entry("Kernel::finish");
       break;
   }
   return unit;

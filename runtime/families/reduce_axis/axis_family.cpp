@@ -70,12 +70,12 @@ std::int64_t AxisLayout::elements() const {
 }
 
 AxisFamily::AxisFamily(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
-                       std::size_t row_extent, std::initializer_list<std::string_view> kernels)
+                       std::size_t row_extent, std::vector<std::string_view> kernels)
     : BuiltInFamily({.name = name,
                      .space = space,
                      .extent_names = std::move(extent_names),
                      .operations = reduce_family().operations(),
-                     .sources = [kernels = std::vector(kernels)] { return operation_sources(kernels); }}),
+                     .kernels = with_operations(std::move(kernels))}),
       row_extent_(row_extent) {}
 
 std::string AxisFamily::refuse(const Problem& problem) const {
@@ -170,7 +170,7 @@ CombiningBlock::CombiningBlock(int threads_, std::int64_t all_outputs) : threads
 
 std::string combining_entry(const CombiningBlock& block, int values) {
   return kernel_entry(fmt::format("hone::combine_parts<Op, {}, {}, Out, {}>", block.threads, block.outputs, values),
-                      std::to_string(block.threads));
+                      block.threads);
 }
 
 void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const AxisLayout& layout, unsigned parts,

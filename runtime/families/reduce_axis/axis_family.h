@@ -37,7 +37,7 @@ class AxisFamily : public BuiltInFamily, protected LinesVerifier {
  public:
   /// `row_extent`: the index of the extent whose elements lie side by side. `kernels`: the templates that units name.
   AxisFamily(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
-             std::size_t row_extent, std::initializer_list<std::string_view> kernels);
+             std::size_t row_extent, std::vector<std::string_view> kernels);
 
   std::string refuse(const Problem& problem) const final;
   std::string arithmetic(const Problem& problem) const final;

@@ -120,12 +120,11 @@ Unit CanonicalColumns::unit() const {
                       "              hone::kChunkElements<In> == {}, \"host and device disagree\");\n",
                       block_threads, threads_per_column, pack_elements, unroll, starts, may_fold, batch_levels, levels,
                       is_split(), values, columns, kThreadSpans, chunk),
-      {kernel_entry("Columns::reduce", launch_bounds(block_threads, min_blocks))});
+      {kernel_entry("Columns::reduce", block_threads, min_blocks)});
   if (is_split()) {
     const CombiningBlock block = combining_block();
     unit.entries.push_back(kernel_entry(
-        fmt::format("hone::combine_spans<Op, {}, {}, Out, {}>", block.threads, block.outputs, values),
-        std::to_string(block.threads)));
+        fmt::format("hone::combine_spans<Op, {}, {}, Out, {}>", block.threads, block.outputs, values), block.threads));
   }
   return unit;
 }

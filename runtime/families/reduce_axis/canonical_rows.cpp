@@ -77,22 +77,20 @@ Spans CanonicalRows::spans() const {
 }
 
 Unit CanonicalRows::unit() const {
-  const std::string bounds = launch_bounds(block_threads, min_blocks);
+  const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
   const std::string prologue = axis_prologue(problem, "canonical_rows.cuh");
   if (is_by_lanes)
     return unit_of(prologue + fmt::format("using Kernel = hone::CanonicalRowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n"
                                           "static_assert(Kernel::kTileRows == {}, \"host and device disagree\");\n",
                                           block_threads, threads_per_row, unroll, rows_per_thread, pack,
                                           values_of(problem), tile_rows()),
-                   {kernel_entry("Kernel::reduce", bounds)});
+                   {entry("Kernel::reduce")});
   const std::string source = prologue + fmt::format(
                                             "using Kernel = hone::CanonicalRowBlocks<Op, {}, {}, Out, {}>;\n"
                                             "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
                                             block_threads, unroll, values_of(problem), block_bytes);
-  if (scope == Scope::grid)
-    return unit_of(source, {kernel_entry("Kernel::publish", bounds), kernel_entry("Kernel::finish", bounds)});
-  return unit_of(source,
-                 {kernel_entry(scope == Scope::warp ? "Kernel::reduce_by_warp" : "Kernel::reduce_by_block", bounds)});
+  if (scope == Scope::grid) return unit_of(source, {entry("Kernel::publish"), entry("Kernel::finish")});
+  return unit_of(source, {entry(scope == Scope::warp ? "Kernel::reduce_by_warp" : "Kernel::reduce_by_block")});
 }
 
 WorkShape CanonicalRows::shape() const {

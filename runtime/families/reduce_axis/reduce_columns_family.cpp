@@ -142,7 +142,9 @@ class ReduceColumnsFamily final : public AxisFamily {
     if (is_canonical(problem)) return CanonicalColumns(problem, policy).unit();
     const Layout layout(problem, policy);
     const int values = values_of(problem);
-    const std::string bounds = launch_bounds(layout.block_threads, layout.min_blocks);
+    const auto entry = [&](std::string_view body) {
+      return kernel_entry(body, layout.block_threads, layout.min_blocks);
+    };
     const auto direct = [&](std::int64_t sharing, std::int64_t pack, int unroll, bool folds) {
       const std::string_view starts = is_aligned(problem)       ? "aligned"
                                       : layout.is_phase_matched ? "phase_matched"
@@ -159,10 +161,10 @@ class ReduceColumnsFamily final : public AxisFamily {
       return unit_of(axis_prologue(problem, "reduce_columns.cuh\"\n#include \"staged_reduce.cuh") +
                          layout.staged_tile().source(false, values) +
                          direct(layout.block_threads / kLanesOfGaps, 1, 2, false),
-                     {kernel_entry("Kernel::reduce", bounds), kernel_entry("Columns::reduce", bounds)});
+                     {entry("Kernel::reduce"), entry("Columns::reduce")});
     Unit unit = unit_of(axis_prologue(problem, "reduce_columns.cuh") +
                             direct(layout.threads_per_column, layout.pack_elements, layout.unroll, layout.may_fold),
-                        {kernel_entry("Columns::reduce", bounds)});
+                        {entry("Columns::reduce")});
     unit.source += fmt::format(
         "static_assert(Columns::kTileColumns == {}, \"host and device disagree on the tile\");\n", layout.columns);
     if (layout.is_split()) unit.entries.push_back(combining_entry(layout.combining_block(), values));

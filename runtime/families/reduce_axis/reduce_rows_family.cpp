@@ -141,26 +141,25 @@ class ReduceRowsFamily final : public AxisFamily {
     if (is_canonical(problem)) return CanonicalRows(problem, policy).unit();
     const Layout rows(problem, policy);
     const int values = values_of(problem);
-    const std::string bounds = launch_bounds(rows.block_threads, rows.min_blocks);
+    const auto entry = [&](std::string_view body) { return kernel_entry(body, rows.block_threads, rows.min_blocks); };
     const auto lanes = [&](int unroll, int at_once) {
       return fmt::format("using Lanes = hone::RowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n", rows.block_threads,
                          rows.threads_per_row, unroll, at_once, is_aligned(problem), values);
     };
     if (rows.is_direct_warp())
       return unit_of(axis_prologue(problem, "reduce_rows.cuh") + lanes(rows.unroll, rows.rows_per_thread),
-                     {kernel_entry("Lanes::reduce", bounds)});
+                     {entry("Lanes::reduce")});
     if (rows.is_staged())  // lanes take rows with gaps
       return unit_of(axis_prologue(problem, "staged_reduce.cuh\"\n#include \"reduce_rows.cuh") +
                          rows.staged_tile().source(true, values) + lanes(1, 1),
-                     {kernel_entry("Kernel::reduce", bounds), kernel_entry("Lanes::reduce", bounds)});
+                     {entry("Kernel::reduce"), entry("Lanes::reduce")});
     const std::string source = axis_prologue(problem, "reduce_rows.cuh") +
                                fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, Out, {}, hone::Tail::{}>;\n",
                                            rows.block_threads, rows.unroll, values, tail_parameter[rows.tail]);
     if (rows.scope == Scope::grid)
-      return unit_of(source, {kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
+      return unit_of(source, {entry("Kernel::reduce<hone::Grid::publish>"),
                               combining_entry(rows.combining_block(), values)});
-    return unit_of(source,
-                   {kernel_entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", rows.cluster_blocks), bounds)});
+    return unit_of(source, {entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", rows.cluster_blocks))});
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {

@@ -14,7 +14,6 @@
 #include "runtime/families/counts.h"
 #include "runtime/families/expectation.h"
 #include "runtime/families/work_division.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -251,7 +250,7 @@ class RmsNormFamily final : public BuiltInFamily {
                        .space = RmsNormPolicy::space(),
                        .extent_names = {"rows", "columns"},
                        .operations = kOperations,
-                       .sources = [] { return kernel_sources({"rms_norm.cuh"}); }}) {}
+                       .kernels = {"rms_norm.cuh"}}) {}
 
   std::string refuse(const Problem& problem) const override {
     const auto because = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };
@@ -286,16 +285,14 @@ class RmsNormFamily final : public BuiltInFamily {
     const std::int64_t last = problem_class.sizes()[1].last;
     const bool is_wide = last > std::numeric_limits<std::int32_t>::max();
     const bool has_rest = last * element_bytes(problem) / layout.pack_bytes > layout.held_packs;
-    Unit unit;
-    unit.source = fmt::format(
+    const std::string source = fmt::format(
         "#include \"rms_norm.cuh\"\n\n"
         "using Kernel = hone::RmsNorm<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;\n"
         "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
         info(problem.dtype).cuda_name, index_type(is_wide), layout.pack_bytes / element_bytes(problem),
         has_weight(problem), has_residual(problem), layout.block_threads, layout.row_threads, layout.packs_per_thread,
         layout.rows_per_thread, has_rest, sizeof(RmsNormArguments));
-    unit.entries = {kernel_entry("Kernel::run", launch_bounds(layout.block_threads, layout.min_blocks))};
-    return unit;
+    return unit_of(source, {kernel_entry("Kernel::run", layout.block_threads, layout.min_blocks)});
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {

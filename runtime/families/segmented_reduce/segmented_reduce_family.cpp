@@ -184,10 +184,7 @@ SegmentedReduceFamily::SegmentedReduceFamily(DType offsets)
                      .space = SegmentedPolicy::space(),
                      .extent_names = {"segments", "elements"},
                      .operations = reduce_family().operations(),
-                     .sources =
-                         [] {
-                           return operation_sources({"segmented_reduce.cuh", "canonical_segments.cuh"});
-                         }}),
+                     .kernels = with_operations({"segmented_reduce.cuh", "canonical_segments.cuh"})}),
       offsets_(offsets) {}
 
 std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
@@ -265,16 +262,14 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
     unit.source += fmt::format("static_assert(Kernel::kTileItems == {}, \"host and device disagree on the tile\");\n",
                                segmented.merged_items);
 
-  const std::string bounds = launch_bounds(segmented.block_threads, segmented.min_blocks);
-  if (!segmented.is_merged()) {
-    unit.entries = {kernel_entry(fmt::format("Kernel::reduce<{}>", segmented.group_threads()), bounds)};
-  } else if (segmented.joins_in_second_kernel()) {
-    unit.entries = {
-        kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
-        kernel_entry(fmt::format("hone::combine_shares<Op, Arrays, {}>", kJoinThreads), std::to_string(kJoinThreads))};
-  } else {
-    unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::last_block>", bounds)};
-  }
+  const std::string argument = segmented.joins_in_second_kernel() ? "hone::Grid::publish"
+                               : segmented.is_merged()            ? "hone::Grid::last_block"
+                                                                  : std::to_string(segmented.group_threads());
+  unit.entries = {kernel_entry(fmt::format("Kernel::reduce<{}>", argument), segmented.block_threads,
+                               segmented.min_blocks)};
+  if (segmented.joins_in_second_kernel())
+    unit.entries.push_back(
+        kernel_entry(fmt::format("hone::combine_shares<Op, Arrays, {}>", kJoinThreads), kJoinThreads));
   return unit;
 }
 

@@ -62,7 +62,6 @@ Reason CanonicalSoftmax::prune(const ProblemClass& problem_class, const Policy& 
 }
 
 Unit CanonicalSoftmax::unit() const {
-  const std::string bounds = launch_bounds(block_threads, min_blocks);
   std::string source = fmt::format(
       "#include \"canonical_softmax_rows.cuh\"\n\n"
       "using Types = hone::CanonicalSoftmaxTypes<{}, {}, {}, {}, {}, {}>;\n"
@@ -73,7 +72,7 @@ Unit CanonicalSoftmax::unit() const {
     source += fmt::format(
         "using Kernel = {};\nstatic_assert(Kernel::kMostColumns == {}, \"host and device disagree\");\n", kernel,
         most_columns);
-    return unit_of(source, {kernel_entry("Kernel::run", bounds)});
+    return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
   };
   if (scope == Scope::warp)
     return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}>", block_threads, threads_per_row,
@@ -84,7 +83,7 @@ Unit CanonicalSoftmax::unit() const {
   source += fmt::format("using Kernel = hone::CanonicalSoftmaxRows<Types, {}, {}>;\n"
                         "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
                         block_threads, chunks_at_once, tile * traits.in_bytes);
-  return unit_of(source, {kernel_entry("Kernel::run", bounds)});
+  return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
 }
 
 WorkShape CanonicalSoftmax::shape() const {

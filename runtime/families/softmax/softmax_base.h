@@ -11,7 +11,6 @@
 #include "kernel_templates/softmax_arguments.h"
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 

@@ -131,7 +131,7 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
                      .space = SoftmaxColumnPolicy::space(),
                      .extent_names = {"outer", "reduced", "inner"},
                      .operations = kSoftmaxOperations,
-                     .sources = [] { return kernel_sources({"softmax_columns.cuh"}); }}) {}
+                     .kernels = {"softmax_columns.cuh"}}) {}
 
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
     const View view(problem_class, policy, facts);
@@ -149,8 +149,7 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
     const Problem& problem = problem_class.typical();
     const Layout layout(problem, policy);
-    Unit unit;
-    unit.source = fmt::format(
+    const std::string source = fmt::format(
         "#include \"softmax_columns.cuh\"\n\n"
         "using Types = hone::ColumnTypes<{types}, {log}, {elements}>;\n"
         "using Kernel = hone::SoftmaxColumns<Types, {threads}, {lanes}, {packs}>;\n"
@@ -160,13 +159,11 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
         fmt::arg("elements", layout.elements), fmt::arg("threads", layout.block_threads),
         fmt::arg("lanes", layout.lanes), fmt::arg("packs", layout.packs_per_thread),
         fmt::arg("columns", layout.tile_columns()), fmt::arg("state", layout.traits.state_bytes()));
-    const std::string bounds = launch_bounds(layout.block_threads, layout.min_blocks);
-    if (layout.in_chunks()) {
-      unit.entries = {kernel_entry("Kernel::publish_chunks", bounds), kernel_entry("Kernel::write_chunks", bounds)};
-    } else {
-      unit.entries = {kernel_entry(fmt::format("Kernel::whole<{}>", layout.cluster_blocks), bounds)};
-    }
-    return unit;
+    const auto entry = [&](std::string_view body) {
+      return kernel_entry(body, layout.block_threads, layout.min_blocks);
+    };
+    if (layout.in_chunks()) return unit_of(source, {entry("Kernel::publish_chunks"), entry("Kernel::write_chunks")});
+    return unit_of(source, {entry(fmt::format("Kernel::whole<{}>", layout.cluster_blocks))});
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {

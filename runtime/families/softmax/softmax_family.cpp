@@ -120,10 +120,8 @@ class SoftmaxFamily final : public SoftmaxBase {
                      .space = SoftmaxRowPolicy::space(),
                      .extent_names = {"rows", "columns"},
                      .operations = kSoftmaxOperations,
-                     .sources = [] {
-                       return kernel_sources({"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh",
-                                              "canonical_softmax_rows.cuh"});
-                     }}) {}
+                     .kernels = {"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh",
+                                 "canonical_softmax_rows.cuh"}}) {}
 
   bool offers_reproducible(const Problem&) const override { return true; }
 
@@ -174,7 +172,7 @@ class SoftmaxFamily final : public SoftmaxBase {
         fmt::arg("state", layout.traits.state_bytes()));
 
     const auto add_entry = [&](std::string_view body) {
-      unit.entries.push_back(kernel_entry(body, launch_bounds(layout.block_threads, layout.min_blocks)));
+      unit.entries.push_back(kernel_entry(body, layout.block_threads, layout.min_blocks));
     };
     switch (layout.algorithm()) {
       case Algorithm::group:
