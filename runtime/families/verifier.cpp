@@ -143,8 +143,7 @@ std::vector<ElementRange> Verifier::verified_parts(const Problem& problem, int b
   return {{.first = 0, .count = problem.family->buffers(problem)[static_cast<std::size_t>(buffer)].elements}};
 }
 
-std::string Verifier::verify(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>>,
-                             std::span<const std::vector<std::byte>>) const {
+std::string Verifier::verify(const Problem& problem, const Candidate&, ArrayBytes, ArrayBytes) const {
   miss_method(problem, "verify");
 }
 
@@ -154,15 +153,13 @@ void Verifier::encode_reference(const Problem& problem, int, std::span<void* con
   miss_method(problem, "encode_reference");
 }
 
-std::string Verifier::compare(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>>,
-                              std::span<const std::vector<std::byte>>) const {
+std::string Verifier::compare(const Problem& problem, const Candidate&, ArrayBytes, ArrayBytes) const {
   miss_method(problem, "compare");
 }
 
 std::vector<Problem> Verifier::order_problems(const Problem& problem) const { miss_method(problem, "order_problems"); }
 
-std::string Verifier::compare_orders(const Problem& problem, std::span<const std::vector<std::byte>>,
-                                     std::span<const std::vector<std::byte>>) const {
+std::string Verifier::compare_orders(const Problem& problem, ArrayBytes, ArrayBytes) const {
   miss_method(problem, "compare_orders");
 }
 

@@ -53,8 +53,7 @@ Rows rows_of(const Problem& problem, std::size_t array) {
 
 class NormalizeVerifier final : public Verifier {
  public:
-  std::string verify(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override {
+  std::string verify(const Problem& problem, const Candidate&, ArrayBytes patterns, ArrayBytes outputs) const override {
     using namespace reduce_reference;
     const SoftmaxSpec spec = spec_of(problem);
     const std::vector<long double> in = decode(spec.dtype, patterns[0]);

@@ -52,8 +52,7 @@ class RecordVerifier final : public Verifier {
     return bytes;
   }
 
-  std::string verify(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override {
+  std::string verify(const Problem& problem, const Candidate&, ArrayBytes patterns, ArrayBytes outputs) const override {
     std::int64_t count = 0;
     std::memcpy(&count, outputs.back().data(), sizeof(count));
     if (count != columns_of(problem)) return fmt::format("the count is {}, not {}", count, columns_of(problem));

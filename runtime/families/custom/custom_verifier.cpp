@@ -88,9 +88,8 @@ void CustomFamily::encode_reference(const Problem& problem, int order, std::span
                                         .partials = 0});
 }
 
-std::string CustomFamily::compare(const Problem& problem, const Candidate& candidate,
-                                  std::span<const std::vector<std::byte>> expected,
-                                  std::span<const std::vector<std::byte>> outputs) const {
+std::string CustomFamily::compare(const Problem& problem, const Candidate& candidate, ArrayBytes expected,
+                                  ArrayBytes outputs) const {
   const std::int64_t chain =
       longest_chain(problem, candidate) + kSerialRun + 10 + problem.extents[0] / (kSerialThreads * kSerialRun);
   const std::optional<Difference> wrong = difference(problem, chain, expected[0], outputs[0]);
@@ -108,8 +107,7 @@ std::vector<Problem> CustomFamily::order_problems(const Problem& problem) const 
   return problems;
 }
 
-std::string CustomFamily::compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
-                                         std::span<const std::vector<std::byte>> other) const {
+std::string CustomFamily::compare_orders(const Problem& problem, ArrayBytes first, ArrayBytes other) const {
   const std::optional<Difference> differs = difference(problem, 2 * problem.extents[0], first[0], other[0]);
   if (!differs) return "";
   return fmt::format(

@@ -313,7 +313,7 @@ std::string hex(DType dtype, std::span<const std::byte> bytes) {
 }
 
 /// Reproducible results are right in every bit, or wrong.
-std::string compare_bits(const ReduceSpec& spec, std::int64_t n, std::span<const std::vector<std::byte>> patterns,
+std::string compare_bits(const ReduceSpec& spec, std::int64_t n, ArrayBytes patterns,
                          std::span<const std::byte> output) {
   const DType result = spec.result_dtype();
   const std::size_t bytes = info(result).size_bytes;
@@ -337,8 +337,8 @@ std::string compare_bits(const ReduceSpec& spec, std::int64_t n, std::span<const
 
 }  // namespace
 
-std::string verify(const ReduceSpec& spec, std::int64_t n, std::int64_t chain,
-                   std::span<const std::vector<std::byte>> patterns, std::span<const std::byte> output) {
+std::string verify(const ReduceSpec& spec, std::int64_t n, std::int64_t chain, ArrayBytes patterns,
+                   std::span<const std::byte> output) {
   if (spec.is_reproducible()) return compare_bits(spec, n, patterns, output);
   std::vector<Wide> first = decode(spec.dtype, patterns[0]);
   std::vector<Wide> second = info(spec.op).inputs == 2 ? decode(spec.dtype, patterns[1]) : std::vector<Wide>{};

@@ -52,8 +52,7 @@ class AxisFamily : public BuiltInFamily, protected LinesVerifier {
   /// Runs of neighbouring outputs: the first, the last, those at the end of the pattern, where the odd elements are,
   /// and some in between. All of small problems.
   std::vector<ElementRange> verified_lines(const Problem& problem) const final;
-  std::function<Line(std::int64_t)> lines(const Problem& problem,
-                                          std::span<const std::vector<std::byte>> patterns) const final;
+  std::function<Line(std::int64_t)> lines(const Problem& problem, ArrayBytes patterns) const final;
 
  private:
   /// The layout of a problem that was not refused.

@@ -49,8 +49,7 @@ std::vector<ElementRange> AxisFamily::verified_lines(const Problem& problem) con
                      {outer * asked.inner + std::min(inner, asked.inner - 1)});
 }
 
-std::function<LinesVerifier::Line(std::int64_t)> AxisFamily::lines(const Problem& problem,
-                                                                   std::span<const std::vector<std::byte>>) const {
+std::function<LinesVerifier::Line(std::int64_t)> AxisFamily::lines(const Problem& problem, ArrayBytes) const {
   return [asked = layout(problem)](std::int64_t output) {
     return Line{.elements = asked.reduced, .first = asked.first_of(output), .stride = asked.reduced_stride};
   };

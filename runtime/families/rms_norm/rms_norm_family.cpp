@@ -151,9 +151,8 @@ class RmsNormVerifier final : public Verifier {
     return row_parts(problem.extents[0], problem.extents[1], pitch_of(problem, 1));
   }
 
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override {
+  std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                     ArrayBytes outputs) const override {
     const Layout layout(problem, candidate.policy);
     // A pack's squares, the packs of a thread, its lanes, warps and blocks.
     const std::int64_t of_pack = layout.pack_bytes / element_bytes(problem);
