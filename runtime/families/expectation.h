@@ -39,6 +39,9 @@ class Expectation {
   std::string compare(DType result, long double found) const;
 
  private:
+  Expectation(long double value, long double lowest, long double highest)
+      : value_(value), lowest_(lowest), highest_(highest) {}
+
   long double value_ = 0;
   long double lowest_ = 0;
   long double highest_ = 0;

@@ -14,6 +14,7 @@
 #include <hone/kernel_family.h>
 
 #include "runtime/families/built_in_family.h"
+#include "runtime/families/counts.h"
 
 namespace hone {
 namespace {
@@ -105,7 +106,7 @@ std::vector<ElementRange> row_parts(std::int64_t rows, std::int64_t columns, std
   constexpr std::int64_t kElements = 1 << 15;  // to compute, of all rows together
   constexpr std::int64_t kPiece = 1024;        // to compare, at the beginning and end of a row and in its middle
   if (rows == 0 || columns == 0) return {};
-  const std::int64_t run = std::max<std::int64_t>(1, kPiece / columns);  // short rows side by side: each part is a copy
+  const std::int64_t run = at_least_one(kPiece / columns);  // short rows side by side: each part is a copy
   const std::int64_t runs = std::max<std::int64_t>(3, kElements / columns / run);
 
   std::vector<ElementRange> parts;

@@ -37,12 +37,12 @@ std::int64_t out_bytes(const Problem& problem) {
 
 /// Elements of a pack: those of the wider dtype that Problem::alignment holds.
 std::int64_t width_of(const Problem& problem) {
-  return std::max<std::int64_t>(1, problem.alignment / std::max(element_bytes(problem), out_bytes(problem)));
+  return at_least_one(problem.alignment / std::max(element_bytes(problem), out_bytes(problem)));
 }
 
 std::int64_t tiles_per_row(const Problem& problem, const NormalizePolicy& policy) {
   const std::int64_t tile = std::int64_t{policy.block_threads} * policy.unroll * width_of(problem);
-  return std::max<std::int64_t>(1, divide_up(problem.extents[1], tile));
+  return at_least_one(divide_up(problem.extents[1], tile));
 }
 
 Rows rows_of(const Problem& problem, std::size_t array) {
@@ -121,7 +121,7 @@ class NormalizeRowsFamily final : public BuiltInFamily {
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
     const auto normalize = policy.as<NormalizePolicy>();
     return {.block_threads = normalize.block_threads,
-            .tiles = std::max<std::int64_t>(1, problem.extents[0] * tiles_per_row(problem, normalize)),
+            .tiles = at_least_one(problem.extents[0] * tiles_per_row(problem, normalize)),
             .bytes_in_flight_per_block =
                 normalize.block_threads * normalize.unroll * width_of(problem) * element_bytes(problem),
             .dependent_launch = true,

@@ -107,7 +107,7 @@ class RecordPartialFamily final : public BuiltInFamily {
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
     const std::int32_t threads = policy.as<RecordPolicy>().block_threads;
     return {.block_threads = threads,
-            .tiles = locates(problem) ? std::max<std::int64_t>(1, divide_up(problem.extents[0], threads)) : 1,
+            .tiles = locates(problem) ? at_least_one(divide_up(problem.extents[0], threads)) : 1,
             .bytes_in_flight_per_block = threads * std::int64_t{8},
             .dependent_launch = true,
             .independent_blocks = true};

@@ -59,7 +59,7 @@ std::int64_t packs_per_row(const Problem& problem) {
 
 std::int64_t tiles_of(const Problem& problem, const CopyPolicy& policy) {
   const std::int64_t tile = std::int64_t{policy.block_threads} * policy.unroll;
-  return std::max<std::int64_t>(1, divide_up(problem.extents[0] * packs_per_row(problem), tile));
+  return at_least_one(divide_up(problem.extents[0] * packs_per_row(problem), tile));
 }
 
 /// By the largest extents that a winner serves.

@@ -172,7 +172,7 @@ std::vector<BufferSpec> CustomFamily::buffers(const Problem& problem) const {
 std::size_t CustomFamily::partial_bytes(const Problem& problem) const { return info(*problem.accumulator).size_bytes; }
 
 OperationSource CustomFamily::operation(const Problem& problem) const {
-  return {.headers = {std::string(kHeader)},
+  return {.includes = fmt::format("#include \"{}\"\n", kHeader),
           .type = fmt::format("hone_custom::Operation<{}, {}, {}>", info(problem.dtype).cuda_name,
                               info(*problem.accumulator).cuda_name, index_type(needs_wide_index(problem, 0)))};
 }

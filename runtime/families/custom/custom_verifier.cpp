@@ -64,12 +64,11 @@ std::vector<Problem> CustomFamily::verified_problems(const Problem& problem) con
 
 Unit CustomFamily::reference_unit(const Problem& problem) const {
   const OperationSource op = operation(problem);
-  Unit unit =
-      unit_of(fmt::format("#include \"{}\"\n#include \"serial.cuh\"\n\n"
-                          "using Op = {};\nusing Out = {};\n"
-                          "static_assert(hone::kSerialThreads == {} && hone::kSerialRun == {});\n",
-                          op.headers.front(), op.type, info(*problem.result).cuda_name, kSerialThreads, kSerialRun),
-              {});
+  Unit unit = unit_of(fmt::format("{}#include \"serial.cuh\"\n\n"
+                                  "using Op = {};\nusing Out = {};\n"
+                                  "static_assert(hone::kSerialThreads == {} && hone::kSerialRun == {});\n",
+                                  op.includes, op.type, info(*problem.result).cuda_name, kSerialThreads, kSerialRun),
+                      {});
   unit.name = fmt::format("{} reference", to_string(problem));
   for (const ReferenceOrder& order : kOrders)
     unit.entries.push_back(kernel_entry(order.body, order.threads));

@@ -87,10 +87,10 @@ std::size_t FusedFamily::partial_bytes(const Problem& problem) const {
 }
 
 OperationSource FusedFamily::operation(const Problem& problem) const {
-  OperationSource fused{.headers = {"reduction.cuh"}, .type = "hone::Fused<"};
+  OperationSource fused{.includes = "#include \"reduction.cuh\"\n", .type = "hone::Fused<"};
   for (const ReduceOp op : ops_) {
     const OperationSource one = operation_source(fused_member(problem, op), needs_wide_index(problem, 0));
-    fused.headers.insert(fused.headers.end(), one.headers.begin(), one.headers.end());
+    fused.includes += one.includes;
     fused.type += (op == ops_.front() ? "" : ", ") + one.type;
   }
   fused.type += ">";

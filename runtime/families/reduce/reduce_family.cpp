@@ -58,7 +58,7 @@ std::vector<std::string_view> with_operations(std::vector<std::string_view> kern
 
 OperationSource operation_source(const ReduceSpec& spec, bool has_wide_index) {
   const ReduceOpInfo& op = info(spec.op);
-  return {.headers = {std::string(op.header), "widened.cuh"},
+  return {.includes = fmt::format("#include \"{}\"\n#include \"widened.cuh\"\n", op.header),
           .type = fmt::format("hone::OperationOn<hone::{}, {}, {}, {}, {}>::type", op.functor,
                               info(spec.dtype).cuda_name, info(spec.accumulator_dtype()).cuda_name,
                               index_type(has_wide_index), spec.nan == NanPolicy::ignore)};

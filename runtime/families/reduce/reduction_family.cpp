@@ -123,7 +123,7 @@ std::int64_t ReductionFamily::widest_vector_bytes(const Problem& problem) const 
 
 std::int64_t ReductionFamily::tiles_of(const Problem& problem, const ReducePolicy& policy) const {
   const std::int64_t tile = bytes_per_tile(problem, policy);
-  return std::max<std::int64_t>(1, divide_up(problem.extents[0] * element_bytes(problem), tile));
+  return at_least_one(divide_up(problem.extents[0] * element_bytes(problem), tile));
 }
 
 std::int64_t ReductionFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
@@ -185,8 +185,7 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
   const OperationSource op = operation(problem);
 
   Unit unit;
-  for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
-  unit.source += kernel_source(problem, reduce, op, inputs(problem), buffers(problem));
+  unit.source = op.includes + kernel_source(problem, reduce, op, inputs(problem), buffers(problem));
   unit.source += fmt::format(
       "static_assert(Kernel::kTileBytes == {} && sizeof(Op::State) == {} &&\n"
       "              hone::kWorkspaceHeaderBytes == {}, \"host and device disagree on the policy\");\n",

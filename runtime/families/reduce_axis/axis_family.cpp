@@ -151,15 +151,15 @@ std::string axis_prologue(const Problem& problem, std::string_view header) {
   const bool has_wide_index = needs_wide_index(problem, 1);
   const OperationSource op = operation_source(spec, has_wide_index);
   const bool is_tree = is_canonical(problem);
-  std::string source(kHostPragmas);
-  for (const std::string& needed : op.headers) source += fmt::format("#include \"{}\"\n", needed);
-  return source + fmt::format(
-                      "#include \"{}\"\n\n"
-                      "using Op = {};\nusing In = {};\nusing Out = {};\nusing Index = {};\n"
-                      "static_assert(sizeof(Op::State) == {} && hone::kWorkspaceHeaderBytes == {},\n"
-                      "              \"host and device disagree on the operation\");\n\n",
-                      header, is_tree ? fmt::format("hone::Canonical<{}>", op.type) : op.type, info(spec.dtype).cuda_name, info(spec.result_dtype()).cuda_name,
-                      index_type(has_wide_index), axis_state_bytes(problem), kWorkspaceHeaderBytes);
+  return std::string(kHostPragmas) + op.includes +
+         fmt::format(
+             "#include \"{}\"\n\n"
+             "using Op = {};\nusing In = {};\nusing Out = {};\nusing Index = {};\n"
+             "static_assert(sizeof(Op::State) == {} && hone::kWorkspaceHeaderBytes == {},\n"
+             "              \"host and device disagree on the operation\");\n\n",
+             header, is_tree ? fmt::format("hone::Canonical<{}>", op.type) : op.type, info(spec.dtype).cuda_name,
+             info(spec.result_dtype()).cuda_name, index_type(has_wide_index), axis_state_bytes(problem),
+             kWorkspaceHeaderBytes);
 }
 
 CombiningBlock::CombiningBlock(int threads_, std::int64_t all_outputs) : threads(threads_), outputs(1) {
@@ -187,11 +187,11 @@ StagedTile::StagedTile(const Problem& problem, int block_threads_, int lanes_, i
     : block_threads(block_threads_), lanes(lanes_), packs(packs_), elements(bytes() / element_bytes(problem)) {}
 
 std::int64_t StagedTile::slices(const AxisLayout& layout) const {
-  return std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, layout.reduced * layout.inner));
+  return at_least_one(elements / at_least_one(layout.reduced * layout.inner));
 }
 
 std::int64_t StagedTile::tiles(const AxisLayout& layout) const {
-  return std::max<std::int64_t>(1, divide_up(layout.outer, slices(layout)));
+  return at_least_one(divide_up(layout.outer, slices(layout)));
 }
 
 Reason StagedTile::is_valid(const ProblemClass& problem_class) const {

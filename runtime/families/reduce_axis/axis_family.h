@@ -40,6 +40,7 @@ class AxisFamily : public BuiltInFamily, protected LinesVerifier {
              std::size_t row_extent, std::vector<std::string_view> kernels);
 
   std::string refuse(const Problem& problem) const final;
+  bool offers_reproducible(const Problem& problem) const final { return reduce_spec_of(problem).is_reproducible(); }
   std::string arithmetic(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;

@@ -16,9 +16,9 @@ constexpr std::int64_t kThreadsThatFillAnSm = 256;
 struct View : PolicyView<CanonicalRows> {
   using PolicyView::PolicyView;
 
-  std::int64_t rows = axis.outer, columns = std::max<std::int64_t>(1, axis.reduced);
-  std::int64_t longest = std::max<std::int64_t>(1, last_of(problem, 1));  ///< row of the class
-  std::int64_t bytes = columns * element_bytes(problem);                  ///< of a row
+  std::int64_t rows = axis.outer, columns = at_least_one(axis.reduced);
+  std::int64_t longest = at_least_one(last_of(problem, 1));  ///< row of the class
+  std::int64_t bytes = columns * element_bytes(problem);     ///< of a row
   bool is_by_warps = scope == Scope::warp && !is_by_lanes;
 };
 
@@ -70,10 +70,10 @@ Reason CanonicalRows::prune(const ProblemClass& problem_class, const Policy& pol
 }
 
 Spans CanonicalRows::spans() const {
-  const std::int64_t tiles = std::max<std::int64_t>(1, divide_up(axis.reduced * element_bytes(problem), block_bytes));
+  const std::int64_t tiles = at_least_one(divide_up(axis.reduced * element_bytes(problem), block_bytes));
   if (scope == Scope::block) return Spans::of(tiles, kMostSpanRounds);
   const std::int64_t most = most_partials(block_threads);
-  return Spans::of(tiles, std::max<std::int64_t>(1, most / std::max<std::int64_t>(1, last_of(problem, 0))));
+  return Spans::of(tiles, at_least_one(most / at_least_one(last_of(problem, 0))));
 }
 
 Unit CanonicalRows::unit() const {
@@ -94,8 +94,8 @@ Unit CanonicalRows::unit() const {
 }
 
 WorkShape CanonicalRows::shape() const {
-  const std::int64_t rows = std::max<std::int64_t>(1, axis.outer);
-  const std::int64_t bytes = std::max<std::int64_t>(1, axis.reduced) * element_bytes(problem);
+  const std::int64_t rows = at_least_one(axis.outer);
+  const std::int64_t bytes = at_least_one(axis.reduced) * element_bytes(problem);
   WorkShape shape{.block_threads = block_threads, .dependent_launch = true, .independent_blocks = scope != Scope::grid};
   if (is_by_lanes) {
     shape.tiles = divide_up(rows, tile_rows());

@@ -109,10 +109,6 @@ class ReduceColumnsFamily final : public AxisFamily {
       : AxisFamily("reduce_columns", ColumnsPolicy::space(), {"outer", "reduced", "inner"}, 2,
                    {"reduce_columns.cuh", "staged_reduce.cuh", "canonical_columns.cuh"}) {}
 
-  bool offers_reproducible(const Problem& problem) const override {
-    return reduce_spec_of(problem).is_reproducible();
-  }
-
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
     if (is_canonical(problem_class.typical())) return CanonicalColumns(problem_class.typical(), policy).is_valid(facts);
     const View view(problem_class, policy, facts);
@@ -182,9 +178,9 @@ class ReduceColumnsFamily final : public AxisFamily {
       shape.bytes_in_flight_per_block = tile.bytes();
       return shape;
     }
-    shape.tiles = std::max<std::int64_t>(1, layout.tiles);
+    shape.tiles = at_least_one(layout.tiles);
     if (layout.is_split()) {
-      shape.tiles *= std::max<std::int64_t>(1, divide_up(layout.rows, layout.tile_rows));
+      shape.tiles *= at_least_one(divide_up(layout.rows, layout.tile_rows));
       shape.launches = 2;
       shape.pipeline_fill_latencies = reduce_spec_of(problem).op == ReduceOp::logsumexp
                                           ? kPipelineFillLatenciesOfLogsumexp
@@ -192,7 +188,7 @@ class ReduceColumnsFamily final : public AxisFamily {
     }
     const std::int64_t used_columns = std::min(layout.columns, layout.folds * layout.axis.inner);
     shape.bytes_in_flight_per_block =
-        std::max<std::int64_t>(1, std::min(layout.tile_rows, layout.rows) * used_columns * layout.element);
+        at_least_one(std::min(layout.tile_rows, layout.rows) * used_columns * layout.element);
     return shape;
   }
 
@@ -208,7 +204,7 @@ class ReduceColumnsFamily final : public AxisFamily {
 
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override {
-    const std::int64_t most_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
+    const std::int64_t most_blocks = at_least_one(candidate.geometry.max_blocks);
     if (is_canonical(problem))
       return CanonicalColumns(problem, candidate.policy).encode(most_blocks, buffers, workspace, launches);
     Layout layout(problem, candidate.policy);

@@ -39,8 +39,7 @@ struct Layout : RowsPolicy {
 
   /// Blocks of a row that a grid shares.
   std::int64_t parts(std::int64_t max_blocks) const {
-    return std::clamp<std::int64_t>(max_blocks / std::max<std::int64_t>(1, rows), 1,
-                                    std::max<std::int64_t>(1, divide_up(packs, tile)));
+    return std::clamp<std::int64_t>(max_blocks / at_least_one(rows), 1, at_least_one(divide_up(packs, tile)));
   }
   CombiningBlock combining_block() const { return {block_threads, last_of(problem, 0)}; }
 };
@@ -113,10 +112,6 @@ class ReduceRowsFamily final : public AxisFamily {
       : AxisFamily("reduce_rows", RowsPolicy::space(), {"rows", "columns"}, 1,
                    {"reduce_rows.cuh", "staged_reduce.cuh", "canonical_rows.cuh"}) {}
 
-  bool offers_reproducible(const Problem& problem) const override {
-    return reduce_spec_of(problem).is_reproducible();
-  }
-
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
     const Problem& problem = problem_class.typical();
     if (is_canonical(problem)) return CanonicalRows(problem, policy).is_valid(facts);
@@ -165,7 +160,7 @@ class ReduceRowsFamily final : public AxisFamily {
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
     if (is_canonical(problem)) return CanonicalRows(problem, policy).shape();
     const Layout rows(problem, policy);
-    const std::int64_t packs = std::max<std::int64_t>(1, rows.packs), count = std::max<std::int64_t>(1, rows.rows);
+    const std::int64_t packs = at_least_one(rows.packs), count = at_least_one(rows.rows);
     WorkShape shape{.block_threads = rows.block_threads,
                     .dependent_launch = true,
                     .cluster_blocks = rows.cluster_blocks,
@@ -199,7 +194,7 @@ class ReduceRowsFamily final : public AxisFamily {
 
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override {
-    const std::int64_t max_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
+    const std::int64_t max_blocks = at_least_one(candidate.geometry.max_blocks);
     if (is_canonical(problem))
       return CanonicalRows(problem, candidate.policy).encode(max_blocks, buffers, workspace, launches);
     const Layout layout(problem, candidate.policy);
@@ -213,8 +208,8 @@ class ReduceRowsFamily final : public AxisFamily {
     if (is_shared) blocks = rows * parts;
     else if (layout.scope == Scope::warp) blocks = std::min(divide_up(rows, layout.tile_rows()), max_blocks);
     else if (layout.scope == Scope::cluster)
-      blocks = std::clamp<std::int64_t>(max_blocks / layout.cluster_blocks, 1, std::max<std::int64_t>(1, rows)) *
-               layout.cluster_blocks;
+      blocks =
+          std::clamp<std::int64_t>(max_blocks / layout.cluster_blocks, 1, at_least_one(rows)) * layout.cluster_blocks;
     Launch& main = add_launch(launches, blocks, layout.block_threads,
                               RowsArguments{.in = buffers[0],
                                             .out = buffers[1],

@@ -84,7 +84,7 @@ struct Layout : RmsNormPolicy {
     if (scope == Scope::warp) tile_rows = block_threads / threads_per_row * rows_per_thread;
   }
 
-  std::int64_t tiles() const { return std::max<std::int64_t>(1, divide_up(rows, tile_rows)) * cluster_blocks; }
+  std::int64_t tiles() const { return at_least_one(divide_up(rows, tile_rows)) * cluster_blocks; }
 
   /// The registers of what a thread holds while rows are loaded, weights included.
   std::int64_t registers(bool weighted) const {
@@ -99,7 +99,7 @@ using View = PolicyView<Layout>;
 constexpr std::array<PruneRule<View>, 7> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::one>,
     {"half of the threads or of their packs have no work", "102.6 % (H100, prune_rules)",
-     [](const View& v) { return v.held_packs >= 2 * std::max<std::int64_t>(1, v.packs); }},
+     [](const View& v) { return v.held_packs >= 2 * at_least_one(v.packs); }},
     {"reads again what it does not hold, though others hold a row", "130.5 % (H100, prune_rules)",
      [](const View& v) {  // where nothing else can, a large block reads what it does not hold twice
        const bool is_last_resort = v.block_threads == 512 && v.packs_per_thread == 8;
@@ -296,7 +296,7 @@ class RmsNormFamily final : public BuiltInFamily {
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
     const Layout layout(problem, policy);
-    const std::int64_t packs = std::max<std::int64_t>(1, layout.packs), held = std::min(packs, layout.held_packs);
+    const std::int64_t packs = at_least_one(layout.packs), held = std::min(packs, layout.held_packs);
     const double read_twice = static_cast<double>(packs - held) / static_cast<double>(packs);
     return {.block_threads = layout.block_threads,
             .tiles = layout.tiles(),
@@ -328,7 +328,7 @@ class RmsNormFamily final : public BuiltInFamily {
     arguments.columns = static_cast<std::uint64_t>(problem.extents[1]);
     arguments.in_pitch = pitch_of(problem, 0);
     arguments.out_pitch = pitch_of(problem, 1);
-    arguments.mean_factor = 1 / static_cast<float>(std::max<std::int64_t>(1, problem.extents[1]));
+    arguments.mean_factor = 1 / static_cast<float>(at_least_one(problem.extents[1]));
     arguments.eps = static_cast<float>(eps_of(problem));
     const std::int64_t grid = std::max(cluster, candidate.geometry.max_blocks / cluster * cluster);
     add_launch(launches, std::min(grid, layout.tiles()), layout.block_threads, arguments).cluster_blocks =

@@ -52,12 +52,12 @@ struct Layout : SegmentedPolicy {
   Layout(const Problem& of, const Policy& policy) : SegmentedPolicy(policy.as<SegmentedPolicy>()), problem(of) {
     const std::int64_t items = is_merged() ? segments + elements : segments;
     const std::int64_t tile_items = is_merged() ? merged_items : block_threads / group_threads();
-    tiles = tile_items > 0 ? std::max<std::int64_t>(1, divide_up(items, tile_items)) : 1;
+    tiles = tile_items > 0 ? at_least_one(divide_up(items, tile_items)) : 1;
   }
 
   bool is_direct() const { return !is_merged() && !is_in_tiles(); }
   /// The chunks that a warp of the canonical tree has in flight.
-  std::int64_t chunks() const { return std::max<std::int64_t>(1, thread_bytes / kLaneChunkBytes); }
+  std::int64_t chunks() const { return at_least_one(thread_bytes / kLaneChunkBytes); }
   bool has_wide_index() const { return counts_in_64_bits(problem); }
   std::size_t state() const { return state_bytes(reduce_spec_of(problem), has_wide_index()); }
   std::size_t carry_bytes() const { return (has_wide_index() ? 8 : 4) + 2 * state(); }
@@ -242,7 +242,7 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
                                                               : "DirectSegments";
 
   Unit unit;
-  for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
+  unit.source = op.includes;
   unit.source += fmt::format(
       "#include \"{header}\"\n\n"
       "using Op = {op};\n"

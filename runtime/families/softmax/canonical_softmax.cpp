@@ -16,8 +16,8 @@ constexpr std::int64_t kMostHeldBytes = 32 * 1024;    ///< some block holds a ro
 struct View : PolicyView<CanonicalSoftmax> {
   using PolicyView::PolicyView;
 
-  std::int64_t row_bytes = std::max<std::int64_t>(1, columns) * traits.in_bytes;
-  std::int64_t longest = std::max<std::int64_t>(1, last_of(problem, 1));  ///< row of the class
+  std::int64_t row_bytes = at_least_one(columns) * traits.in_bytes;
+  std::int64_t longest = at_least_one(last_of(problem, 1));  ///< row of the class
 };
 
 constexpr std::array<PruneRule<View>, 7> kRules{{
@@ -87,8 +87,8 @@ Unit CanonicalSoftmax::unit() const {
 }
 
 WorkShape CanonicalSoftmax::shape() const {
-  const std::int64_t count = std::max<std::int64_t>(1, rows);
-  const std::int64_t row_bytes = std::max<std::int64_t>(1, columns) * traits.in_bytes;
+  const std::int64_t count = at_least_one(rows);
+  const std::int64_t row_bytes = at_least_one(columns) * traits.in_bytes;
   WorkShape shape{.block_threads = block_threads, .dependent_launch = true};
   if (scope == Scope::warp) {
     const std::int64_t groups = block_threads / threads_per_row;
@@ -104,7 +104,7 @@ WorkShape CanonicalSoftmax::shape() const {
 
 void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> buffers, LaunchList& launches) const {
   const bool is_by_lanes = scope == Scope::warp;
-  const std::int64_t tiles = is_by_lanes ? 1 : std::max<std::int64_t>(1, divide_up(columns, tile));
+  const std::int64_t tiles = is_by_lanes ? 1 : at_least_one(divide_up(columns, tile));
   const Spans division = Spans::of(tiles, kMostSpanRounds);
   const std::int64_t blocks = is_by_lanes ? divide_up(rows, block_threads / threads_per_row) : rows;
   with_accumulator(traits, [&]<class Acc>(Acc) {

@@ -144,7 +144,7 @@ std::vector<BufferSpec> SoftmaxBase::buffers(const Problem& problem) const {
 
 std::int64_t SoftmaxBase::pack_elements(const Problem& problem) {
   const SoftmaxTraits traits(problem);
-  return std::max<std::int64_t>(1, problem.alignment / std::max(traits.in_bytes, traits.out_bytes));
+  return at_least_one(problem.alignment / std::max(traits.in_bytes, traits.out_bytes));
 }
 
 std::string SoftmaxBase::type_list(const Problem& problem) {

@@ -56,7 +56,7 @@ struct Layout : SoftmaxColumnPolicy {
 
   std::int64_t tile_columns() const { return lanes * elements; }
   std::int64_t column_tiles(std::int64_t of_inner) const { return divide_up(of_inner, tile_columns()); }
-  std::int64_t tiles() const { return std::max<std::int64_t>(1, outer * column_tiles(inner)); }
+  std::int64_t tiles() const { return at_least_one(outer * column_tiles(inner)); }
 
   /// Rows that a block has in registers, or loads at once.
   std::int64_t held_rows() const { return row_lanes() * packs_per_thread; }
@@ -71,12 +71,12 @@ struct Layout : SoftmaxColumnPolicy {
 
   /// Partial states of one chunk of all tiles.
   std::int64_t partials_per_chunk(std::int64_t of_outer, std::int64_t of_inner) const {
-    return std::max<std::int64_t>(1, of_outer * column_tiles(of_inner) * tile_columns());
+    return at_least_one(of_outer * column_tiles(of_inner) * tile_columns());
   }
 
   std::int64_t most_chunks() const {
-    const std::int64_t of_rows = divide_up(std::max<std::int64_t>(1, reduced), held_rows());
-    return std::max<std::int64_t>(1, std::min(of_rows, traits.most_partials() / partials_per_chunk(outer, inner)));
+    const std::int64_t of_rows = divide_up(at_least_one(reduced), held_rows());
+    return at_least_one(std::min(of_rows, traits.most_partials() / partials_per_chunk(outer, inner)));
   }
 
   std::int64_t work_items() const { return tiles() * (in_chunks() ? most_chunks() : std::int64_t{cluster_blocks}); }
@@ -168,7 +168,7 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
     const Layout layout(problem, policy);
-    const std::int64_t rows = std::max<std::int64_t>(1, layout.reduced);
+    const std::int64_t rows = at_least_one(layout.reduced);
     const std::int64_t held = layout.in_chunks() ? 0 : std::min(rows, layout.held_rows());
     const std::int64_t at_once = std::min(rows, layout.held_rows()) * std::min(layout.inner, layout.tile_columns());
     return {.block_threads = layout.block_threads,
@@ -211,7 +211,6 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
     });
   }
 
-  /// A few columns, in the rows at the beginning, at the end and here and there between.
   std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override {
     const Layout layout(problem, candidate.policy);
     // A thread's rows one after the other, then lanes, warps, blocks and chunks, some of them in a row as well.

@@ -220,7 +220,7 @@ class SoftmaxFamily final : public SoftmaxBase {
     } else if (layout.algorithm() == Algorithm::group || layout.algorithm() == Algorithm::tiles) {
       shape.bytes_in_flight_per_block = layout.tile_rows() * row_bytes;
     } else {
-      const std::int64_t packs = std::max<std::int64_t>(1, layout.packs());
+      const std::int64_t packs = at_least_one(layout.packs());
       const std::int64_t held = std::min(packs, layout.held_packs(packs));
       shape.bytes_in_flight_per_block = held * layout.pack_in_bytes() / layout.cluster_blocks;
       shape.traffic = layout.traits.traffic(packs - held, packs);

@@ -60,16 +60,16 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
         rows(problem.extents[0]),
         columns(problem.extents[1]),
         center_columns(center_of(problem, 1)),
-        center_packs(std::max<std::int64_t>(1, center_columns / traits.pack_elements)),
+        center_packs(at_least_one(center_columns / traits.pack_elements)),
         row_threads(threads_per_row > 0 ? threads_per_row : std::int64_t{block_threads} * cluster_blocks),
         is_aligned(problem.alignment >= kMaxAlignment) {
     if (algorithm() == Algorithm::group) {
       row_packs = divide_up(center_packs, row_threads);
-      rows_at_once = std::max<std::int64_t>(1, packs_per_thread / row_packs);
+      rows_at_once = at_least_one(packs_per_thread / row_packs);
     } else if (algorithm() == Algorithm::tiles) {
       // Winners are verified on rows that are shorter by one, too.
       least_each = std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads;
-      elements_each = std::max<std::int64_t>(1, divide_up(last_of(problem, 1), row_threads));
+      elements_each = at_least_one(divide_up(last_of(problem, 1), row_threads));
       // Two 16-byte loads a thread in flight.
       const std::int64_t row_bytes = center_columns * traits.in_bytes;
       rows_at_once = std::clamp<std::int64_t>(2 * kMaxAlignment * row_threads / row_bytes, 1, 8);
@@ -109,18 +109,18 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
   std::int64_t tiles() const {
     switch (algorithm()) {
       case Algorithm::group:
-      case Algorithm::tiles: return std::max<std::int64_t>(1, divide_up(rows, tile_rows()));
+      case Algorithm::tiles: return at_least_one(divide_up(rows, tile_rows()));
       case Algorithm::block:
-      case Algorithm::cluster: return std::max<std::int64_t>(1, rows) * cluster_blocks;
+      case Algorithm::cluster: return at_least_one(rows) * cluster_blocks;
       case Algorithm::chunks:
       case Algorithm::pipeline: break;
     }
-    return std::max<std::int64_t>(1, rows) * chunk_tiles();
+    return at_least_one(rows) * chunk_tiles();
   }
 
   /// Loads of a whole block that a row takes, which more chunks could not share out.
   std::int64_t chunk_tiles() const {
-    return std::max<std::int64_t>(1, divide_up(packs(), std::int64_t{block_threads} * std::max(1, packs_per_thread)));
+    return at_least_one(divide_up(packs(), std::int64_t{block_threads} * std::max(1, packs_per_thread)));
   }
   std::int64_t grid(std::int64_t max_blocks) const {
     const std::int64_t cluster = cluster_blocks;
@@ -128,8 +128,8 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
   }
   std::int64_t chunks(std::int64_t max_blocks) const {
     if (algorithm() == Algorithm::pipeline) return std::min(chunk_tiles(), traits.most_partials() / kPipelinedRows);
-    const std::int64_t row_count = std::max<std::int64_t>(1, rows);
-    const std::int64_t most = std::max<std::int64_t>(1, std::min(chunk_tiles(), traits.most_partials() / row_count));
+    const std::int64_t row_count = at_least_one(rows);
+    const std::int64_t most = at_least_one(std::min(chunk_tiles(), traits.most_partials() / row_count));
     return best_chunks(grid(max_blocks), row_count, most);
   }
 

@@ -72,7 +72,7 @@ bool needs_wide_tiles(const ProblemClass& problem_class, const TransposeTile& ti
 std::int64_t tiles_of(const Problem& problem, const TransposeTile& tile) {
   const std::int64_t down = divide_up(rows_of(problem) + std::max(0, tile.step_rows() - 1), tile.tile_rows);
   const std::int64_t across = divide_up(columns_of(problem), tile.tile_columns);
-  return std::max<std::int64_t>(1, problem.extents[0] * (tile.in_place ? down * (down + 1) / 2 : down * across));
+  return at_least_one(problem.extents[0] * (tile.in_place ? down * (down + 1) / 2 : down * across));
 }
 
 /// The C++ type of what is moved as one.
