@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
-#include <string>
 #include <string_view>
 #include <type_traits>
 

@@ -1,7 +1,6 @@
 // PartialsVerifier: combined partials against a fold over ranks in long double.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>

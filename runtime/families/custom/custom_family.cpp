@@ -125,10 +125,7 @@ std::string header_text(const ReduceExpressions& expressions) {
   return text;
 }
 
-bool may_accumulate(DType dtype) {
-  const DTypeInfo& accumulator = info(dtype);
-  return accumulator.size_bytes >= 4;
-}
+bool may_accumulate(DType dtype) { return info(dtype).size_bytes >= 4; }
 
 }  // namespace
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <random>
 #include <type_traits>
 
 #include <fmt/format.h>

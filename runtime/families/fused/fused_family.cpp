@@ -31,9 +31,7 @@ void require_fusible(std::span<const ReduceOp> ops) {
       refuse_list(fmt::format("was asked for operation {}, and there is none", static_cast<int>(ops[i])));
     if (info(ops[i]).inputs != 1)
       refuse_list(fmt::format("was asked for {}, which takes two arrays; call tuned_dot()", hone::name(ops[i])));
-    if (std::find(ops.begin(), ops.begin() + static_cast<std::ptrdiff_t>(i), ops[i]) !=
-        ops.begin() + static_cast<std::ptrdiff_t>(i))
-      refuse_list(fmt::format("names {} twice", hone::name(ops[i])));
+    if (std::ranges::count(ops.first(i), ops[i]) > 0) refuse_list(fmt::format("names {} twice", hone::name(ops[i])));
   }
 }
 

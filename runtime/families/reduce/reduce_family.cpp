@@ -17,8 +17,6 @@ constexpr auto kOperations = [] {
   return names;
 }();
 
-const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
-
 }  // namespace
 
 ReduceSpec reduce_spec_of(const Problem& problem) {

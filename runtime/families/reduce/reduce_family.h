@@ -8,6 +8,8 @@
 
 namespace hone {
 
+inline const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
+
 /// KernelFamily::arithmetic() of families of reductions: arrays, bytes of an element, accumulators and results.
 std::string reduce_arithmetic(const ReduceSpec& spec);
 

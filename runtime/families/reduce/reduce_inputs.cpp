@@ -89,29 +89,19 @@ class PatternMaker {
   }
 
  private:
-  struct Filler {
-    std::string_view kind;
-    void (PatternMaker::*fill)();
-  };
-
   void fill(std::string_view kind) {
-    static constexpr std::array kAll{Filler{"uniform", &PatternMaker::uniform},
-                                     Filler{"mixed", &PatternMaker::mixed},
-                                     Filler{"all_zero", &PatternMaker::all_zero},
-                                     Filler{"all_one", &PatternMaker::all_one},
-                                     Filler{"single_one", &PatternMaker::single_one},
-                                     Filler{"single_zero", &PatternMaker::single_zero},
-                                     Filler{"sparse", &PatternMaker::sparse},
-                                     Filler{"ties", &PatternMaker::ties},
-                                     Filler{"ascending", &PatternMaker::ascending},
-                                     Filler{"descending", &PatternMaker::descending}};
-    for (const Filler& filler : kAll)
-      if (filler.kind == kind) return (this->*filler.fill)();
-    if constexpr (kFloating) {
-      fill_floats(kind);
-    } else {
-      fill_integers(kind);
-    }
+    if (kind == "uniform") return uniform();
+    if (kind == "mixed") return mixed();
+    if (kind == "all_zero") return all_zero();
+    if (kind == "all_one") return all_one();
+    if (kind == "single_one") return single_one();
+    if (kind == "single_zero") return single_zero();
+    if (kind == "sparse") return sparse();
+    if (kind == "ties") return ties();
+    if (kind == "ascending") return ascending();
+    if (kind == "descending") return descending();
+    if constexpr (kFloating) fill_floats(kind);
+    else fill_integers(kind);
   }
 
   void fill_floats(std::string_view kind) {

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <limits>
-#include <type_traits>
 
 #include <fmt/format.h>
 

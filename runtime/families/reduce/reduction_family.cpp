@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -74,26 +73,6 @@ Spans spans_of(const ReducePolicy& policy, std::int64_t tiles) {
   const bool is_one_block = policy.finish == ReducePolicy::Finish::one_block;
   if (uses_workspace(policy)) return Spans::of(tiles, most_partials(policy.block_threads));
   return Spans::of(tiles, is_one_block ? kMostSpanRounds : policy.cluster_blocks);
-}
-
-std::string_view arrays_type(std::int64_t inputs) { return inputs == 2 ? "TwoArrays" : "OneArray"; }
-
-/// The using declarations of a unit, which define Op and Kernel.
-std::string kernel_source(const Problem& problem, const ReducePolicy& reduce, const OperationSource& op,
-                          std::int64_t inputs, const std::vector<BufferSpec>& buffers) {
-  if (is_canonical(problem))
-    return fmt::format(
-        "#include \"canonical_reduce.cuh\"\n\n"
-        "using Op = hone::Canonical<{}>;\n"
-        "using Kernel = hone::CanonicalReduce<Op, hone::{}, hone::Outputs<{}>, {}, {}, {}>;\n",
-        op.type, arrays_type(inputs), output_types(buffers), reduce.block_threads, reduce.vector_bytes, reduce.unroll);
-  return fmt::format(
-      "#include \"reduce.cuh\"\n\n"
-      "using Op = {};\n"
-      "using Kernel = hone::Reduce<Op, hone::{}, hone::Outputs<{}>, {}, {}, {},\n"
-      "                            hone::Tail::{}>;\n",
-      op.type, arrays_type(inputs), output_types(buffers), reduce.block_threads, reduce.vector_bytes, reduce.unroll,
-      tail_parameter[reduce.tail]);
 }
 
 }  // namespace
@@ -184,8 +163,26 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
   const auto reduce = policy.as<ReducePolicy>();
   const OperationSource op = operation(problem);
 
+  const std::string_view arrays = inputs(problem) == 2 ? "TwoArrays" : "OneArray";
+  const std::string parameters =
+      fmt::format("Op, hone::{}, hone::Outputs<{}>, {}, {}, {}", arrays, output_types(buffers(problem)),
+                  reduce.block_threads, reduce.vector_bytes, reduce.unroll);
+
   Unit unit;
-  unit.source = op.includes + kernel_source(problem, reduce, op, inputs(problem), buffers(problem));
+  unit.source = op.includes;
+  if (is_canonical(problem))
+    unit.source += fmt::format(
+        "#include \"canonical_reduce.cuh\"\n\n"
+        "using Op = hone::Canonical<{}>;\n"
+        "using Kernel = hone::CanonicalReduce<{}>;\n",
+        op.type, parameters);
+  else
+    unit.source += fmt::format(
+        "#include \"reduce.cuh\"\n\n"
+        "using Op = {};\n"
+        "using Kernel = hone::Reduce<{},\n"
+        "                            hone::Tail::{}>;\n",
+        op.type, parameters, tail_parameter[reduce.tail]);
   unit.source += fmt::format(
       "static_assert(Kernel::kTileBytes == {} && sizeof(Op::State) == {} &&\n"
       "              hone::kWorkspaceHeaderBytes == {}, \"host and device disagree on the policy\");\n",

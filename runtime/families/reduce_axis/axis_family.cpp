@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -84,20 +83,12 @@ std::string AxisFamily::refuse(const Problem& problem) const {
   const ReduceOpInfo& op = info(spec.op);
   if (op.inputs != 1) return fmt::format("{} takes one array, and {} takes two; call tuned_dot()", name(), op.name);
   if (std::string refusal = refuse_dtypes(spec); !refusal.empty()) return refusal;
-  if (std::string refusal = refuse_shape(problem); !refusal.empty()) return refusal;
-  const AxisLayout asked = layout(problem);
-  if (op.needs_elements && asked.reduced == 0 && asked.outputs() > 0)
-    return fmt::format("{} was asked for the {} of no elements, which has none", name(), op.name);
-  return "";
-}
 
-std::string AxisFamily::refuse_shape(const Problem& problem) const {
   const Extents& extents = problem.extents;
-  // Asked on every call: nothing is formatted unless it is wrong.
-  const auto shape = [&] { return fmt::format("{} × {} × {}", extents[0], extents[1], extents[2]); };
   for (const std::int64_t extent : extents)
-    if (extent < 0) return fmt::format("{} was asked for {}, but no extent can be negative", name(), shape());
-
+    if (extent < 0)
+      return fmt::format("{} was asked for {} × {} × {}, but no extent can be negative", name(), extents[0], extents[1],
+                         extents[2]);
   const std::int64_t row_length = extents[row_extent_], pitch = pitch_of(problem, 0, row_length);
   const Rows rows{.batch = row_extent_ == 1 ? 1 : extents[0],
                   .rows = extents[row_extent_ - 1],
@@ -113,6 +104,9 @@ std::string AxisFamily::refuse_shape(const Problem& problem) const {
   if (problem.pitches[1] != 0)
     return fmt::format("{} was asked for an output pitch of {}, but its results lie side by side; pass 0", name(),
                        problem.pitches[1]);
+  const AxisLayout asked = layout(problem);
+  if (op.needs_elements && asked.reduced == 0 && asked.outputs() > 0)
+    return fmt::format("{} was asked for the {} of no elements, which has none", name(), op.name);
   return "";
 }
 

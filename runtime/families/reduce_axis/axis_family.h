@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,8 +59,6 @@ class AxisFamily : public BuiltInFamily, protected LinesVerifier {
   AxisLayout layout(const Problem& problem) const {
     return row_extent_ == 1 ? AxisLayout::of_rows(problem) : AxisLayout::of_columns(problem);
   }
-
-  std::string refuse_shape(const Problem& problem) const;
 
   std::size_t row_extent_;
 };

@@ -68,28 +68,23 @@ struct RmsNormPolicy {
 
 /// The division of a problem, or of the typical one of a class, by a policy.
 struct Layout : RmsNormPolicy {
-  std::int64_t rows, packs;  ///< packs of a row
-  std::int64_t pack_bytes, row_threads, held_packs;
-  std::int64_t tile_rows = 1;
-  std::int64_t streams;  ///< arrays that are read
+  const Problem& problem;
+  std::int64_t rows = problem.extents[0];
+  std::int64_t pack_bytes = problem.alignment;
+  std::int64_t packs = problem.extents[1] * element_bytes(problem) / pack_bytes;  ///< of a row
+  std::int64_t row_threads = scope == Scope::warp ? threads_per_row : std::int64_t{block_threads} * cluster_blocks;
+  std::int64_t held_packs = row_threads * packs_per_thread;
+  std::int64_t tile_rows = scope == Scope::warp ? block_threads / threads_per_row * rows_per_thread : 1;
+  std::int64_t streams = has_residual(problem) ? 2 : 1;  ///< arrays that are read
 
-  Layout(const Problem& problem, const Policy& of)
-      : RmsNormPolicy(of.as<RmsNormPolicy>()),
-        rows(problem.extents[0]),
-        packs(problem.extents[1] * element_bytes(problem) / problem.alignment),
-        pack_bytes(problem.alignment),
-        row_threads(scope == Scope::warp ? threads_per_row : std::int64_t{block_threads} * cluster_blocks),
-        held_packs(row_threads * packs_per_thread),
-        streams(has_residual(problem) ? 2 : 1) {
-    if (scope == Scope::warp) tile_rows = block_threads / threads_per_row * rows_per_thread;
-  }
+  Layout(const Problem& of, const Policy& policy) : RmsNormPolicy(policy.as<RmsNormPolicy>()), problem(of) {}
 
   std::int64_t tiles() const { return at_least_one(divide_up(rows, tile_rows)) * cluster_blocks; }
 
   /// The registers of what a thread holds while rows are loaded, weights included.
-  std::int64_t registers(bool weighted) const {
+  std::int64_t registers() const {
     const std::int64_t words = packs_per_thread * divide_up(pack_bytes, 4);
-    return words * (rows_per_thread * streams + (weighted ? 1 : 0));
+    return words * (rows_per_thread * streams + (has_weight(problem) ? 1 : 0));
   }
 };
 
@@ -111,7 +106,7 @@ constexpr std::array<PruneRule<View>, 7> kPruneRules{{
      [](const View& v) {
        const std::int64_t others = element_bytes(v.problem) < 4 ? 36 : 24;  // indices, pointers, a pack as floats
        const std::int64_t share = std::min<std::int64_t>(224, v.facts.registers_per_sm / v.block_threads);
-       return share > 0 && v.registers(has_weight(v.problem)) > share - others;
+       return share > 0 && v.registers() > share - others;
      }},
     {"several rows at once, though one alone has enough loads in flight", kNotMeasured,
      [](const View& v) {

@@ -30,7 +30,6 @@ constexpr int kLeastMergedItems = 7;
 /// Each may take a register of its own.
 constexpr int kMostBytesOfSmallElements = 64;
 
-const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
 std::int64_t segments_of(const Problem& problem) { return problem.extents[0]; }
 std::int64_t elements_of(const Problem& problem) { return problem.extents[1]; }
 

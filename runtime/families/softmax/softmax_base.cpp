@@ -1,7 +1,6 @@
 #include "runtime/families/softmax/softmax_base.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>

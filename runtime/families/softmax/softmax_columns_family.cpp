@@ -42,17 +42,13 @@ constexpr std::int64_t kMostElementsOfLargeBlocks = 16;
 constexpr std::int64_t kLeastSharedRows = 64;
 
 struct Layout : SoftmaxColumnPolicy {
-  SoftmaxTraits traits;
-  std::int64_t outer, reduced, inner;
-  std::int64_t elements;  ///< of a pack
+  const Problem& problem;
+  SoftmaxTraits traits{problem};
+  std::int64_t outer = problem.extents[0], reduced = problem.extents[1], inner = problem.extents[2];
+  std::int64_t elements = SoftmaxBase::pack_elements(problem);  ///< of a pack
 
-  Layout(const Problem& problem, const Policy& policy)
-      : SoftmaxColumnPolicy(policy.as<SoftmaxColumnPolicy>()),
-        traits(problem),
-        outer(problem.extents[0]),
-        reduced(problem.extents[1]),
-        inner(problem.extents[2]),
-        elements(SoftmaxBase::pack_elements(problem)) {}
+  Layout(const Problem& of, const Policy& policy)
+      : SoftmaxColumnPolicy(policy.as<SoftmaxColumnPolicy>()), problem(of) {}
 
   std::int64_t tile_columns() const { return lanes * elements; }
   std::int64_t column_tiles(std::int64_t of_inner) const { return divide_up(of_inner, tile_columns()); }
@@ -63,10 +59,8 @@ struct Layout : SoftmaxColumnPolicy {
 
   /// Shared memory of the kernels: states that meet, those of a cluster's blocks, and the combined ones.
   std::int64_t static_smem_bytes() const {
-    const std::int64_t meeting = std::max<std::int64_t>(block_threads / 32, block_threads / lanes);
-    const std::int64_t places = lanes < 32 ? block_threads / 32 : meeting;
     const std::int64_t of_cluster = cluster_blocks > 1 ? cluster_blocks : 0;
-    return (places + of_cluster + 1) * tile_columns() * static_cast<std::int64_t>(traits.state_bytes());
+    return (block_threads / 32 + of_cluster + 1) * tile_columns() * static_cast<std::int64_t>(traits.state_bytes());
   }
 
   /// Partial states of one chunk of all tiles.
