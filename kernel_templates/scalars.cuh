@@ -34,6 +34,9 @@ __device__ To bits_as(const From& value) {
   return result;
 }
 
+/// The smaller of a count and a number of 32 bits.
+__device__ unsigned at_most(auto count, unsigned most) { return count < most ? static_cast<unsigned>(count) : most; }
+
 template <class T>
 inline constexpr bool kIsFloat16 = kIsSmallFloat<T> && sizeof(T) == 2;
 template <class T>

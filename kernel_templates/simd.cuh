@@ -155,7 +155,8 @@ __device__ Acc extreme_of(const Pack<In, kElements> (&packs)[kPacks], Acc start)
     unsigned pair = extremes.parts[0];
 #pragma unroll
     for (unsigned w = 1; w < kElements / 2; ++w) pair = extreme_of_pairs<kLargest, In>(pair, extremes.parts[w]);
-    const Pack<In, 2> two{{pair}};
+    In two[2];
+    memcpy(two, &pair, 4);
     return extreme<kLargest, true>(start, extreme<kLargest, true>(convert<Acc>(two[0]), convert<Acc>(two[1])));
   } else {
     unrolled<kPacks>([&](unsigned u) {
