@@ -28,8 +28,8 @@ struct PackMask {
 
   /// The first bytes of `pack`, then the others of `end`.
   __device__ ElementPack joined(const ElementPack& pack, const ElementPack& end) const {
-    auto words = Words<ElementPack>::of(pack);
-    const auto others = Words<ElementPack>::of(end);
+    auto words = Words<ElementPack>(pack);
+    const auto others = Words<ElementPack>(end);
 #pragma unroll
     for (unsigned w = 0; w < sizeof(ElementPack) / 4; ++w)
       words.words[w] = (words.words[w] & mask.words[w]) | (others.words[w] & ~mask.words[w]);

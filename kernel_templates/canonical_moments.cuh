@@ -27,7 +27,7 @@ struct Canonical<FloatingMoments<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChu
   using State = Moments<Acc, Index>;
 
   static __device__ State of_moments(Index count, Acc pivot, Acc sum, Acc squares) {
-    return {Words<Index>::of(count), Words<Acc>::of(pivot), Words<Acc>::of(sum), Words<Acc>::of(squares)};
+    return {Words<Index>(count), Words<Acc>(pivot), Words<Acc>(sum), Words<Acc>(squares)};
   }
   static __device__ State absent() { return of_moments(0, Acc(0), Acc(0), Acc(0)); }
 

@@ -97,7 +97,7 @@ struct Canonical<MeanOfNumbers<In_, Acc, Index_>> {
   using Index = Index_;
   using State = FusedState<Index, Acc>;
 
-  static __device__ State of_both(Index count, Acc sum) { return {Words<Index>::of(count), Words<Acc>::of(sum)}; }
+  static __device__ State of_both(Index count, Acc sum) { return {Words<Index>(count), Words<Acc>(sum)}; }
   static __device__ State absent() { return of_both(0, -Acc(0)); }
   static __device__ State combine(State a, State b) {
     return of_both(a.first.value() + b.first.value(), rounded_sum(a.rest.value(), b.rest.value()));

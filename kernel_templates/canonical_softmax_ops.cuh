@@ -1,6 +1,6 @@
 // The arithmetic of reproducible softmax: the heaviest element, weights relative to it, and results (docs/numerics.md).
 //
-// Special elements are those of softmax_math.cuh: a NaN or +∞ among scale·x makes every result of the row NaN, and so
+// Special elements are those of softmax_sums.cuh: a NaN or +∞ among scale·x makes every result of the row NaN, and so
 // does a row of −∞ only.
 #pragma once
 

@@ -32,7 +32,7 @@ struct PackAcross {
   __device__ Aligned after(unsigned elements) const {
     constexpr unsigned kWords = sizeof(Aligned) / 4;
     const unsigned bytes = elements * static_cast<unsigned>(sizeof(T));
-    auto [words] = Words<PackAcross>::of(*this);
+    auto [words] = Words<PackAcross>(*this);
 #pragma unroll
     for (unsigned step = kWords / 2; step > 0; step /= 2) {
 #pragma unroll

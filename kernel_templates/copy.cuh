@@ -73,11 +73,10 @@ struct Copy {
     const Index position = in_row * kWidth;
     if (position >= columns + skipped) return {};  // only rows with another alignment have this window
     const long long offset = static_cast<long long>(position) - skipped;
-    const Index left = columns + skipped - position;
     return {.from = static_cast<const T*>(all.in) + (static_cast<long long>(row) * all.in_pitch + offset),
             .to = row_out + offset,
             .begin = in_row == 0 ? skipped : 0,
-            .end = left < kWidth ? static_cast<unsigned>(left) : kWidth};
+            .end = at_most(columns + skipped - position, kWidth)};
   }
 
   static __device__ void copy_rows(const CopyArguments& all) {

@@ -133,7 +133,7 @@ __device__ inline void wait_at_cluster_barrier() { asm volatile("barrier.cluster
 /// the cluster's block `rank`, which must have passed a cluster barrier since it started.
 template <class T>
 __device__ void store_in_block(T* slot, unsigned rank, T value) {
-  const auto words = Words<T>::of(value);
+  const auto words = Words<T>(value);
   const auto mine = static_cast<unsigned>(__cvta_generic_to_shared(slot));
   unsigned theirs;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(mine), "r"(rank));

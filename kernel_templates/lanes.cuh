@@ -21,7 +21,7 @@ inline constexpr bool kHasWarpInstructions = false;
 /// A State whose words are each exchanged by `shuffle`.
 template <class State>
 __device__ State shuffled(State value, const auto& shuffle) {
-  auto words = Words<State>::of(value);
+  auto words = Words<State>(value);
 #pragma unroll
   for (unsigned& word : words.words) word = shuffle(word);
   return words.value();
@@ -31,9 +31,6 @@ __device__ auto shuffle_down(auto value, unsigned offset) {
 }
 __device__ auto shuffle_up(auto value, unsigned offset) {
   return shuffled(value, [&](unsigned word) { return __shfl_up_sync(kFullMask, word, offset); });
-}
-__device__ auto shuffle_from(auto value, unsigned lane) {
-  return shuffled(value, [&](unsigned word) { return __shfl_sync(kFullMask, word, static_cast<int>(lane)); });
 }
 __device__ auto shuffle_xor(auto value, unsigned mask) {
   return shuffled(value, [&](unsigned word) { return __shfl_xor_sync(kFullMask, word, static_cast<int>(mask)); });

@@ -107,14 +107,9 @@ struct Words {
 
   Words() = default;
   __device__ Words(const T& value) { memcpy(this, &value, sizeof(T)); }
-  static __device__ Words of(const T& value) { return value; }
 
   __device__ operator T() const { return value(); }
-  __device__ T value() const {
-    T result;
-    memcpy(&result, this, sizeof(T));
-    return result;
-  }
+  __device__ T value() const { return bits_as<T>(*this); }
 };
 
 /// A 16-byte element whose address may be a multiple of 8 only.
@@ -139,10 +134,7 @@ using Bits = typename Select<
 template <class T>
 __device__ T load_streaming(const T* from) {
   using Raw = Bits<sizeof(T)>;
-  const Raw raw = __ldcs(reinterpret_cast<const Raw*>(from));
-  T value;
-  memcpy(&value, &raw, sizeof(T));
-  return value;
+  return bits_as<T>(__ldcs(reinterpret_cast<const Raw*>(from)));
 }
 
 /// Stores data that this kernel never reads. The value is passed by value: through a reference into shared memory it
@@ -150,9 +142,7 @@ __device__ T load_streaming(const T* from) {
 template <class T>
 __device__ void store_streaming(T* to, T value) {
   using Raw = Bits<sizeof(T)>;
-  Raw raw;
-  memcpy(&raw, &value, sizeof(T));
-  __stcs(reinterpret_cast<Raw*>(to), raw);
+  __stcs(reinterpret_cast<Raw*>(to), bits_as<Raw>(value));
 }
 
 /// cp.async: starts to copy one T of 4, 8 or 16 bytes to shared memory, bypassing registers. It is complete after

@@ -87,26 +87,24 @@ struct RmsNorm {
   /// Adds the residual to x, in place, and writes the sum.
   template <unsigned kCount>
   static __device__ void add(Tile<kCount>& tile, const Tile<kCount>& residual, const Row& row, Index first) {
-#pragma unroll
-    for (unsigned u = 0; u < kCount; ++u) {
+    unrolled<kCount>([&](unsigned u) {
       tile[u] = ElementPack::of(
           [&](unsigned e) { return convert<T>(convert<float>(tile[u][e]) + convert<float>(residual[u][e])); });
       store(row.h, first + u * kRowThreads, tile[u]);
-    }
+    });
   }
 
   template <unsigned kCount>
   static __device__ void write(const Tile<kCount>& tile, const Tile<kCount>& weights, const Row& row, Index first,
                                float factor) {
     const auto held = launder(tile), weight = launder(weights);
-#pragma unroll
-    for (unsigned u = 0; u < kCount; ++u) {
+    unrolled<kCount>([&](unsigned u) {
       const auto result = [&](unsigned e) {
         const float value = convert<float>(held.values[u][e]) * factor;
         return convert<T>(kHasWeight ? value * convert<float>(weight.values[u][e]) : value);
       };
       store(row.y, first + u * kRowThreads, ElementPack::of(result));
-    }
+    });
   }
 
   /// Calls act(tile, first) for each tile of what a thread does not hold of a row, of h where that was written before.

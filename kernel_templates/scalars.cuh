@@ -25,6 +25,18 @@ struct Select<false, A, B> {
   using type = B;
 };
 
+/// The same bits as a value of another type of the same size.
+template <class To, class From>
+__device__ To bits_as(const From& value) {
+  static_assert(sizeof(To) == sizeof(From));
+  To result;
+  memcpy(&result, &value, sizeof(To));
+  return result;
+}
+
+/// The smaller of a count and a number of 32 bits.
+__device__ unsigned at_most(auto count, unsigned most) { return count < most ? static_cast<unsigned>(count) : most; }
+
 template <class T>
 inline constexpr bool kIsFloat16 = kIsSmallFloat<T> && sizeof(T) == 2;
 template <class T>
@@ -120,9 +132,7 @@ __device__ RankOf<T> ascending_rank(T x) {
   static_assert(sizeof(T) == sizeof(Rank));
   constexpr Rank kTopBit = Rank(1) << (8 * sizeof(Rank) - 1);
   if constexpr (kIsFloating<T>) {
-    const T with_one_zero = x + T(0);
-    Rank bits;
-    memcpy(&bits, &with_one_zero, sizeof(bits));
+    const Rank bits = bits_as<Rank>(x + T(0));
     const Rank rank = (bits & kTopBit) != 0 ? ~bits : bits | kTopBit;
     return is_nan(x) ? ~Rank(0) : rank;
   } else {

@@ -82,8 +82,7 @@ struct StagedSegments {
 
       State state = Op::identity();
       for (Index at = arrays.offset(first); at < last_element; at += kTileElements) {
-        const Index rest = last_element - at;
-        const unsigned count = rest < kTileElements ? static_cast<unsigned>(rest) : kTileElements;
+        const unsigned count = at_most(last_element - at, kTileElements);
         const In* const elements = Run::copy(shared, arrays.in + at, count);
         wait_for_copies();
         __syncthreads();

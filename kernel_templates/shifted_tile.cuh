@@ -51,14 +51,13 @@ struct ShiftedTile {
 
   static __device__ Place place(const Given& given, const TilePosition<Index>& tile) {
     const Index row = tile.row * kTileRows, column = tile.column * kTileColumns;
-    const Index rows = given.rows + kStep - row, columns = given.columns - column;  // rows: staged ones
     const long long pitch_bytes = given.in_pitch * kBytes;
     Place at;
     at.in = given.in_offset(tile.matrix, row, column) * kBytes - kStep * pitch_bytes;
     at.out = given.out + given.out_offset(tile.matrix, column, row);
     at.first = row == 0 ? kStep : 1;
-    at.end = rows < kStagedRows ? static_cast<unsigned>(rows) : kStagedRows;
-    at.columns = columns < kTileColumns ? static_cast<unsigned>(columns) : kTileColumns;
+    at.end = at_most(given.rows + kStep - row, kStagedRows);
+    at.columns = at_most(given.columns - column, kTileColumns);
     at.is_full = row != 0 && at.end == kStagedRows && at.columns == kTileColumns;
     at.is_inside = at.in + at.first * pitch_bytes >= kPackBytes &&
                    at.in + (at.end - 1) * pitch_bytes + kRowBytes <= end_of(given);

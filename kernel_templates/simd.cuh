@@ -75,7 +75,7 @@ __device__ int extreme_byte(const ElementPack (&tile)[kPacks]) {
   constexpr unsigned kLowest = kSigned ? 0x80008000u : 0;
   unsigned lower = kLargest ? kLowest : ~kLowest, upper = lower;
   unrolled<kPacks>([&](unsigned u) {
-    const auto pack = Words<ElementPack>::of(tile[u]);
+    const auto pack = Words<ElementPack>(tile[u]);
 #pragma unroll
     for (unsigned w = 0; w < ElementPack::kElements / 4; w += 2) {
       const unsigned one = pack.words[w];
@@ -97,7 +97,7 @@ __device__ bool truth_of_bytes(const ElementPack (&tile)[kPacks]) {
   } else {
     unsigned bytes = 0;
     unrolled<kPacks>([&](unsigned u) {
-      const auto pack = Words<ElementPack>::of(tile[u]);
+      const auto pack = Words<ElementPack>(tile[u]);
 #pragma unroll
       for (unsigned word : pack.words) bytes |= word;
     });
@@ -123,17 +123,12 @@ __device__ unsigned extreme_of_pairs(unsigned a, unsigned b) {
   else asm("min.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
   return result;
 #else
-  T x[2], y[2];
-  memcpy(x, &a, 4);
-  memcpy(y, &b, 4);
-  for (unsigned i = 0; i < 2; ++i) {
-    const float p = static_cast<float>(x[i]);
-    const float q = static_cast<float>(y[i]);
-    x[i] = is_nan(p) || (kLargest ? q > p : q < p) ? y[i] : x[i];
-  }
-  unsigned result;
-  memcpy(&result, x, 4);
-  return result;
+  const Pack<T, 2> x{{a}}, y{{b}};
+  const auto chosen = [&](unsigned e) {
+    const float p = static_cast<float>(x[e]), q = static_cast<float>(y[e]);
+    return is_nan(p) || (kLargest ? q > p : q < p) ? y[e] : x[e];
+  };
+  return Pack<T, 2>::of(chosen).parts[0];
 #endif
 }
 

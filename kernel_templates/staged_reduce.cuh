@@ -36,8 +36,7 @@ struct StagedReduce {
     const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * all.slices_per_tile;
     unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * all.slices_per_tile;
     for (; first < all.slices; first += stride) {
-      const unsigned long long left = all.slices - first;
-      const unsigned count = left < all.slices_per_tile ? static_cast<unsigned>(left) : all.slices_per_tile;
+      const unsigned count = at_most(all.slices - first, all.slices_per_tile);
       const In* const elements =
           Run::copy(tile, static_cast<const In*>(all.in) + first * slice_elements, count * slice_elements);
       wait_for_copies();

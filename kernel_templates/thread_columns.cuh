@@ -9,16 +9,13 @@ namespace hone {
 /// A thread's packs of some rows.
 template <class Tiling, unsigned kRows = Tiling::kUnroll>
 struct ThreadRows {
-  using Op = typename Tiling::Op;
-  using Loaded = typename Tiling::Loaded;
-
-  Loaded packs[kRows];
+  typename Tiling::Loaded packs[kRows];
 
   /// Loads `count` rows, or all; the others are neutral if the operation has such elements.
   __device__ void load(const typename Tiling::In* from, typename Tiling::Offset stride, unsigned count = kRows) {
     unrolled<kRows>([&](unsigned u) {
       if (u < count) packs[u] = Tiling::load(from + u * stride);
-      else if constexpr (Op::kHasNeutral) packs[u] = Loaded::filled(Op::neutral());
+      else if constexpr (Tiling::Op::kHasNeutral) packs[u] = Tiling::Loaded::filled(Tiling::Op::neutral());
     });
   }
 };

@@ -74,7 +74,7 @@ struct ShiftedTranspose {
 #ifdef HONE_HOST_DEVICE
     *reinterpret_cast<WordPack*>(to) = pack;
 #else
-    const auto raw = Words<WordPack>::of(pack);
+    const auto raw = Words<WordPack>(pack);
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(raw.words[0]),
                  "r"(raw.words[1]), "r"(raw.words[2]), "r"(raw.words[3]));
 #endif
@@ -117,8 +117,7 @@ struct ShiftedTranspose {
       store_pack(to, pack);
       return;
     }
-    T elements[kPack];
-    memcpy(elements, &pack, sizeof(pack));
+    const auto elements = bits_as<Pack<T, kPack>>(pack);
     unrolled<kPack>([&](unsigned i) {
       if (row + i >= at.first && row + i < at.end) to[i] = elements[i];
     });

@@ -109,16 +109,12 @@ struct TransposeTile {
     }
   }
 
-  static __device__ unsigned shorter(Index extent, unsigned most) {
-    return extent < most ? static_cast<unsigned>(extent) : most;
-  }
-
   static __device__ Place place(const Given& given, const TilePosition<Index>& tile) {
     const Index matrix = tile.matrix, row = tile.row * kTileRows, column = tile.column * kTileColumns;
     return {.in = given.in + given.in_offset(matrix, row, column),
             .out = given.out + given.out_offset(matrix, column, row),
-            .rows = shorter(given.rows - row, kTileRows),
-            .columns = shorter(given.columns - column, kTileColumns)};
+            .rows = at_most(given.rows - row, kTileRows),
+            .columns = at_most(given.columns - column, kTileColumns)};
   }
 
   /// Whether the block of elements at `block` is completely inside the matrix.

@@ -1,15 +1,20 @@
 #include "runtime/families/built_in_family.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
 #include "runtime/families/counts.h"
+#include "runtime/jit/include_closure.h"
 
 namespace hone {
 
 std::span<const SourceFile> BuiltInFamily::sources() const {
-  std::call_once(has_sources_, [&] { sources_ = traits_.sources(); });
+  std::call_once(has_sources_, [&] {
+    sources_ = kernel_sources(traits_.kernels);
+    sources_.insert(sources_.end(), traits_.sources.begin(), traits_.sources.end());
+  });
   return sources_;
 }
 
@@ -86,8 +91,11 @@ Reason check_static_smem(std::int64_t bytes) {
   return {ReasonCode::static_smem, {static_cast<double>(bytes), static_cast<double>(kMostStaticSmemBytes)}};
 }
 
-std::string kernel_entry(std::string_view body, std::string_view launch_bounds) {
-  return fmt::format("hone::kernel<&{}, {}>", body, launch_bounds);
+std::string kernel_entry(std::string_view body, std::int32_t block_threads, MinBlocks min_blocks) {
+  constexpr std::array<std::int32_t, 4> kThreadsOfSm{1, 0, 1536, 1024};  // as in MinBlocks
+  const std::int32_t threads = kThreadsOfSm[static_cast<std::size_t>(min_blocks)];
+  if (threads == 0) return fmt::format("hone::kernel<&{}, {}>", body, block_threads);
+  return fmt::format("hone::kernel<&{}, {}, {}>", body, block_threads, std::max(1, threads / block_threads));
 }
 
 }  // namespace hone

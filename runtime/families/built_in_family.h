@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <mutex>
 #include <string_view>
@@ -11,6 +10,8 @@
 #include <vector>
 
 #include <hone/kernel_family.h>
+
+#include "runtime/families/work_division.h"
 
 namespace hone {
 
@@ -21,7 +22,8 @@ struct FamilyTraits {
   const ParameterSpace& space;
   std::vector<std::string_view> extent_names = {"n"};
   std::span<const std::string_view> operations;  ///< must outlive the family
-  std::function<std::vector<SourceFile>()> sources;
+  std::vector<std::string_view> kernels;         ///< the templates that units name
+  std::vector<SourceFile> sources = {};          ///< besides them and what they include
 };
 
 class BuiltInFamily : public KernelFamily {
@@ -65,9 +67,9 @@ Reason check_static_smem(std::int64_t bytes);
 /// "unsigned" or "unsigned long long": what kernels count in.
 constexpr std::string_view index_type(bool is_wide) { return is_wide ? "unsigned long long" : "unsigned"; }
 
-/// The entry of a unit that runs `body`, a function of kernel_templates/ or of what the unit calls Kernel, with the
-/// launch bounds of launch_bounds(): "hone::kernel<&Kernel::last_block, 256, 2>".
-std::string kernel_entry(std::string_view body, std::string_view launch_bounds);
+/// The entry of a unit that runs `body`, a function of kernel_templates/ or of what the unit calls Kernel, with launch
+/// bounds: "hone::kernel<&Kernel::last_block, 256, 2>".
+std::string kernel_entry(std::string_view body, std::int32_t block_threads, MinBlocks min_blocks = MinBlocks::unset);
 
 /// A unit without a name of its own. Its headers are those of the family.
 inline Unit unit_of(std::string source, std::vector<std::string> entries) {

@@ -26,6 +26,8 @@ inline std::optional<std::int64_t> product_within_memory(std::initializer_list<s
 /// Of numbers that are not negative.
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
 
+constexpr std::int64_t at_least_one(std::int64_t count) { return std::max<std::int64_t>(1, count); }
+
 /// The smallest and the largest extent of a problem's class.
 inline std::int64_t first_of(const Problem& problem, std::size_t extent) {
   return size_ranges(problem.extents)[extent].first;
@@ -58,7 +60,7 @@ constexpr Pitches named_pitches(Pitches pitches, std::int64_t in_length, std::in
 /// The most elements of a pack whose multiples all of `offsets` are, where arrays are aligned to `alignment` bytes.
 inline std::int64_t aligned_elements(std::uint32_t alignment, std::int64_t element_bytes,
                                      std::initializer_list<std::int64_t> offsets) {
-  std::int64_t elements = std::max<std::int64_t>(1, std::min(alignment, kMaxAlignment) / element_bytes);
+  std::int64_t elements = at_least_one(std::min(alignment, kMaxAlignment) / element_bytes);
   for (const std::int64_t offset : offsets)
     while (elements > 1 && offset % elements != 0) elements /= 2;
   return elements;

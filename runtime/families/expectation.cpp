@@ -84,25 +84,15 @@ long double lowest_value(DType dtype) {
   });
 }
 
-Expectation Expectation::exactly(long double value) {
-  Expectation expectation;
-  expectation.value_ = expectation.lowest_ = expectation.highest_ = value;
-  return expectation;
-}
+Expectation Expectation::exactly(long double value) { return {value, value, value}; }
 
 Expectation Expectation::near(long double value, long double error, DType arithmetic) {
   if (!std::isfinite(value)) return exactly(value);
-  Expectation expectation = between(value - error, value + error, arithmetic);
-  expectation.value_ = value;
-  return expectation;
+  return {value, rounded(arithmetic, value - error), rounded(arithmetic, value + error)};
 }
 
 Expectation Expectation::between(long double lowest, long double highest, DType arithmetic) {
-  Expectation expectation;
-  expectation.lowest_ = rounded(arithmetic, lowest);
-  expectation.highest_ = rounded(arithmetic, highest);
-  expectation.value_ = lowest + (highest - lowest) / 2;
-  return expectation;
+  return {lowest + (highest - lowest) / 2, rounded(arithmetic, lowest), rounded(arithmetic, highest)};
 }
 
 Expectation Expectation::or_nan() const {

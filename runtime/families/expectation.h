@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +38,9 @@ class Expectation {
   std::string compare(DType result, long double found) const;
 
  private:
+  Expectation(long double value, long double lowest, long double highest)
+      : value_(value), lowest_(lowest), highest_(highest) {}
+
   long double value_ = 0;
   long double lowest_ = 0;
   long double highest_ = 0;

@@ -62,9 +62,8 @@ std::vector<ElementRange> MovedFamily::verified_parts(const Problem& problem, in
   return spread_parts(rows(problem, buffer).elements());
 }
 
-std::string MovedFamily::verify(const Problem& problem, const Candidate&,
-                                std::span<const std::vector<std::byte>> patterns,
-                                std::span<const std::vector<std::byte>> outputs) const {
+std::string MovedFamily::verify(const Problem& problem, const Candidate&, ArrayBytes patterns,
+                                ArrayBytes outputs) const {
   const auto bytes = static_cast<std::size_t>(element_bytes(problem));
   const auto period = static_cast<std::int64_t>(patterns[0].size() / bytes);
   const std::byte* next = outputs[0].data();

@@ -29,9 +29,8 @@ class MovedFamily : public BuiltInFamily, protected Verifier {
   const Verifier& verifier() const final { return *this; }
 
   std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const final;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const final;
+  std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                     ArrayBytes outputs) const final;
 
   /// The input (0) or the output (1).
   virtual Rows rows(const Problem& problem, int buffer) const = 0;

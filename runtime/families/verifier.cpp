@@ -14,6 +14,7 @@
 #include <hone/kernel_family.h>
 
 #include "runtime/families/built_in_family.h"
+#include "runtime/families/counts.h"
 
 namespace hone {
 namespace {
@@ -105,7 +106,7 @@ std::vector<ElementRange> row_parts(std::int64_t rows, std::int64_t columns, std
   constexpr std::int64_t kElements = 1 << 15;  // to compute, of all rows together
   constexpr std::int64_t kPiece = 1024;        // to compare, at the beginning and end of a row and in its middle
   if (rows == 0 || columns == 0) return {};
-  const std::int64_t run = std::max<std::int64_t>(1, kPiece / columns);  // short rows side by side: each part is a copy
+  const std::int64_t run = at_least_one(kPiece / columns);  // short rows side by side: each part is a copy
   const std::int64_t runs = std::max<std::int64_t>(3, kElements / columns / run);
 
   std::vector<ElementRange> parts;
@@ -143,8 +144,7 @@ std::vector<ElementRange> Verifier::verified_parts(const Problem& problem, int b
   return {{.first = 0, .count = problem.family->buffers(problem)[static_cast<std::size_t>(buffer)].elements}};
 }
 
-std::string Verifier::verify(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>>,
-                             std::span<const std::vector<std::byte>>) const {
+std::string Verifier::verify(const Problem& problem, const Candidate&, ArrayBytes, ArrayBytes) const {
   miss_method(problem, "verify");
 }
 
@@ -154,15 +154,13 @@ void Verifier::encode_reference(const Problem& problem, int, std::span<void* con
   miss_method(problem, "encode_reference");
 }
 
-std::string Verifier::compare(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>>,
-                              std::span<const std::vector<std::byte>>) const {
+std::string Verifier::compare(const Problem& problem, const Candidate&, ArrayBytes, ArrayBytes) const {
   miss_method(problem, "compare");
 }
 
 std::vector<Problem> Verifier::order_problems(const Problem& problem) const { miss_method(problem, "order_problems"); }
 
-std::string Verifier::compare_orders(const Problem& problem, std::span<const std::vector<std::byte>>,
-                                     std::span<const std::vector<std::byte>>) const {
+std::string Verifier::compare_orders(const Problem& problem, ArrayBytes, ArrayBytes) const {
   miss_method(problem, "compare_orders");
 }
 

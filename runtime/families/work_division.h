@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
-#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -80,9 +79,6 @@ inline constexpr NamedValues<Combine, 3> combine_parameter{"combine", {"last_blo
 inline constexpr NamedValues<Tail, 2> tail_parameter{"tail", {"warp", "shared"}};
 inline constexpr NamedValues<MinBlocks, 4> min_blocks_parameter{"min_blocks",
                                                            {"1", "unset", "1536_threads", "1024_threads"}};
-
-/// The arguments of __launch_bounds__: "512, 1".
-std::string launch_bounds(std::int32_t block_threads, MinBlocks min_blocks);
 
 /// Whether threads run one after the other, so that neither registers nor loads in flight are scarce.
 inline bool is_host(const DeviceFacts& facts) { return facts.kind == "host"; }

@@ -8,7 +8,6 @@
 #include "runtime/families/combine_ranks/partial_layout.h"
 #include "runtime/families/combine_ranks/partials_verifier.h"
 #include "runtime/families/counts.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -30,7 +29,7 @@ constexpr std::int64_t kMostRanks = 1 << 20;
 /// Lanes of an output: enough for every number of ranks of the class, as combine_ranks.cuh demands.
 int lanes_of(const ProblemClass& problem_class) {
   const std::int64_t most = std::min<std::int64_t>(kWarpThreads, problem_class.sizes()[0].last);
-  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, most))));
+  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(at_least_one(most))));
 }
 
 /// The reduction whose partials are combined.
@@ -66,7 +65,7 @@ class CombineRanksFamily final : public BuiltInFamily {
                        .space = CombinePolicy::space(),
                        .extent_names = {"ranks", "rows"},
                        .operations = kOperations,
-                       .sources = [] { return kernel_sources({"combine_ranks.cuh"}); }}) {}
+                       .kernels = {"combine_ranks.cuh"}}) {}
 
   std::string refuse(const Problem& problem) const override {
     if (std::string refusal = reduce_family().refuse(of_one_rank(problem)); !refusal.empty()) return refusal;
@@ -107,7 +106,7 @@ class CombineRanksFamily final : public BuiltInFamily {
         combine_of(spec, layout.value),
         info(spec.result_dtype()).cuda_name, info(spec.op).outputs, lanes_of(problem_class), levels_of(problem_class),
         threads, sizeof(CombineArguments));
-    unit.entries = {kernel_entry("Kernel::run", std::to_string(threads))};
+    unit.entries = {kernel_entry("Kernel::run", threads)};
     return unit;
   }
 
@@ -115,7 +114,7 @@ class CombineRanksFamily final : public BuiltInFamily {
     const std::int32_t threads = policy.as<CombinePolicy>().block_threads;
     const std::int64_t rows_per_block = threads / lanes_of(problem);
     return {.block_threads = threads,
-            .tiles = std::max<std::int64_t>(1, divide_up(problem.extents[1], rows_per_block)),
+            .tiles = at_least_one(divide_up(problem.extents[1], rows_per_block)),
             .bytes_in_flight_per_block = threads * std::int64_t{16},
             .dependent_launch = true,
             .independent_blocks = true};

@@ -10,7 +10,6 @@
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/expectation.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -38,12 +37,12 @@ std::int64_t out_bytes(const Problem& problem) {
 
 /// Elements of a pack: those of the wider dtype that Problem::alignment holds.
 std::int64_t width_of(const Problem& problem) {
-  return std::max<std::int64_t>(1, problem.alignment / std::max(element_bytes(problem), out_bytes(problem)));
+  return at_least_one(problem.alignment / std::max(element_bytes(problem), out_bytes(problem)));
 }
 
 std::int64_t tiles_per_row(const Problem& problem, const NormalizePolicy& policy) {
   const std::int64_t tile = std::int64_t{policy.block_threads} * policy.unroll * width_of(problem);
-  return std::max<std::int64_t>(1, divide_up(problem.extents[1], tile));
+  return at_least_one(divide_up(problem.extents[1], tile));
 }
 
 Rows rows_of(const Problem& problem, std::size_t array) {
@@ -54,8 +53,7 @@ Rows rows_of(const Problem& problem, std::size_t array) {
 
 class NormalizeVerifier final : public Verifier {
  public:
-  std::string verify(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override {
+  std::string verify(const Problem& problem, const Candidate&, ArrayBytes patterns, ArrayBytes outputs) const override {
     using namespace reduce_reference;
     const SoftmaxSpec spec = spec_of(problem);
     const std::vector<long double> in = decode(spec.dtype, patterns[0]);
@@ -87,7 +85,7 @@ class NormalizeRowsFamily final : public BuiltInFamily {
                        .space = NormalizePolicy::space(),
                        .extent_names = {"rows", "columns"},
                        .operations = kOperations,
-                       .sources = [] { return kernel_sources({"normalize_rows.cuh"}); }}) {}
+                       .kernels = {"normalize_rows.cuh"}}) {}
 
   std::string refuse(const Problem& problem) const override {
     if (std::string refusal = refuse_usual(problem, spec_of(problem).accumulator_dtype()); !refusal.empty())
@@ -117,13 +115,13 @@ class NormalizeRowsFamily final : public BuiltInFamily {
                     info(spec.dtype).cuda_name, info(spec.accumulator_dtype()).cuda_name,
                     info(spec.result_dtype()).cuda_name, problem.operation == 1, width_of(problem),
                     normalize.block_threads, normalize.unroll, sizeof(NormalizeArguments)),
-        {kernel_entry("Kernel::run", std::to_string(normalize.block_threads))});
+        {kernel_entry("Kernel::run", normalize.block_threads)});
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
     const auto normalize = policy.as<NormalizePolicy>();
     return {.block_threads = normalize.block_threads,
-            .tiles = std::max<std::int64_t>(1, problem.extents[0] * tiles_per_row(problem, normalize)),
+            .tiles = at_least_one(problem.extents[0] * tiles_per_row(problem, normalize)),
             .bytes_in_flight_per_block =
                 normalize.block_threads * normalize.unroll * width_of(problem) * element_bytes(problem),
             .dependent_launch = true,

@@ -228,9 +228,8 @@ std::vector<std::byte> PartialsVerifier::input_pattern(const Problem& problem, i
   return bytes;
 }
 
-std::string PartialsVerifier::verify(const Problem& problem, const Candidate&,
-                                     std::span<const std::vector<std::byte>> patterns,
-                                     std::span<const std::vector<std::byte>> outputs) const {
+std::string PartialsVerifier::verify(const Problem& problem, const Candidate&, ArrayBytes patterns,
+                                     ArrayBytes outputs) const {
   const ReduceSpec spec = reduce_spec_of(problem);
   const PartialLayout layout = PartialLayout::of(spec, problem.extents[1]);
   const std::vector<Wide> found = reduce_reference::decode(spec.result_dtype(), outputs[0]);

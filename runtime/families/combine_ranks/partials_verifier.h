@@ -1,7 +1,6 @@
 // PartialsVerifier: combined partials against a fold over ranks in long double.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +13,8 @@ class PartialsVerifier final : public Verifier {
  public:
   std::span<const std::string_view> input_kinds(const Problem& problem) const override;
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override;
+  std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                     ArrayBytes outputs) const override;
 };
 
 }  // namespace hone

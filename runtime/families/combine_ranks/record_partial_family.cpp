@@ -8,7 +8,6 @@
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/combine_ranks/partial_layout.h"
 #include "runtime/families/counts.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -53,8 +52,7 @@ class RecordVerifier final : public Verifier {
     return bytes;
   }
 
-  std::string verify(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override {
+  std::string verify(const Problem& problem, const Candidate&, ArrayBytes patterns, ArrayBytes outputs) const override {
     std::int64_t count = 0;
     std::memcpy(&count, outputs.back().data(), sizeof(count));
     if (count != columns_of(problem)) return fmt::format("the count is {}, not {}", count, columns_of(problem));
@@ -80,7 +78,7 @@ class RecordPartialFamily final : public BuiltInFamily {
                        .space = RecordPolicy::space(),
                        .extent_names = {"rows"},
                        .operations = kOperations,
-                       .sources = [] { return kernel_sources({"record_partial.cuh"}); }}) {}
+                       .kernels = {"record_partial.cuh"}}) {}
 
   std::string refuse(const Problem& problem) const override {
     if (std::string refusal = refuse_usual(problem, problem.accumulator.value_or(problem.dtype)); !refusal.empty())
@@ -102,14 +100,14 @@ class RecordPartialFamily final : public BuiltInFamily {
         "using Kernel = hone::RecordPartial<{}, {}>;\n"
         "static_assert(sizeof(hone::RecordArguments) == {}, \"host and device disagree\");\n",
         info(problem.dtype).cuda_name, locates(problem), sizeof(RecordArguments));
-    unit.entries = {kernel_entry("Kernel::run", std::to_string(policy.as<RecordPolicy>().block_threads))};
+    unit.entries = {kernel_entry("Kernel::run", policy.as<RecordPolicy>().block_threads)};
     return unit;
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
     const std::int32_t threads = policy.as<RecordPolicy>().block_threads;
     return {.block_threads = threads,
-            .tiles = locates(problem) ? std::max<std::int64_t>(1, divide_up(problem.extents[0], threads)) : 1,
+            .tiles = locates(problem) ? at_least_one(divide_up(problem.extents[0], threads)) : 1,
             .bytes_in_flight_per_block = threads * std::int64_t{8},
             .dependent_launch = true,
             .independent_blocks = true};

@@ -11,7 +11,6 @@
 #include "runtime/families/counts.h"
 #include "runtime/families/moved_elements.h"
 #include "runtime/families/work_division.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -60,7 +59,7 @@ std::int64_t packs_per_row(const Problem& problem) {
 
 std::int64_t tiles_of(const Problem& problem, const CopyPolicy& policy) {
   const std::int64_t tile = std::int64_t{policy.block_threads} * policy.unroll;
-  return std::max<std::int64_t>(1, divide_up(problem.extents[0] * packs_per_row(problem), tile));
+  return at_least_one(divide_up(problem.extents[0] * packs_per_row(problem), tile));
 }
 
 /// By the largest extents that a winner serves.
@@ -87,7 +86,7 @@ class CopyFamily final : public moved::MovedFamily {
                      .space = CopyPolicy::space(),
                      .extent_names = {"rows", "columns"},
                      .operations = kOperations,
-                     .sources = [] { return kernel_sources({"copy.cuh"}); }}) {}
+                     .kernels = {"copy.cuh"}}) {}
 
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
     const auto copy = policy.as<CopyPolicy>();
@@ -102,8 +101,7 @@ class CopyFamily final : public moved::MovedFamily {
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
     const Problem& problem = problem_class.typical();
     const auto copy = policy.as<CopyPolicy>();
-    Unit unit;
-    unit.source = fmt::format(
+    const std::string source = fmt::format(
         "#include \"copy.cuh\"\n\n"
         "using T = {type};\n"
         "using Index = {index};\n"
@@ -111,9 +109,8 @@ class CopyFamily final : public moved::MovedFamily {
         fmt::arg("type", info(problem.dtype).cuda_name), fmt::arg("index", index_type(needs_wide_windows(problem))),
         fmt::arg("vector", vector_bytes(problem)), fmt::arg("threads", copy.block_threads),
         fmt::arg("unroll", copy.unroll), fmt::arg("streaming", copy.hint == CopyPolicy::Hint::streaming));
-    unit.entries.push_back(kernel_entry(is_one_row(problem) ? "Kernel::copy_row" : "Kernel::copy_rows",
-                                        std::to_string(copy.block_threads)));
-    return unit;
+    return unit_of(source, {kernel_entry(is_one_row(problem) ? "Kernel::copy_row" : "Kernel::copy_rows",
+                                         copy.block_threads)});
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {

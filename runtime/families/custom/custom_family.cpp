@@ -10,7 +10,6 @@
 #include <hone/error.h>
 
 #include "runtime/families/counts.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -126,10 +125,7 @@ std::string header_text(const ReduceExpressions& expressions) {
   return text;
 }
 
-bool may_accumulate(DType dtype) {
-  const DTypeInfo& accumulator = info(dtype);
-  return accumulator.size_bytes >= 4;
-}
+bool may_accumulate(DType dtype) { return info(dtype).size_bytes >= 4; }
 
 }  // namespace
 
@@ -148,12 +144,8 @@ CustomFamily::CustomFamily(const ReduceExpressions& expressions)
     : ReductionFamily({.name = "reduce_custom",
                        .space = ReducePolicy::space(),
                        .operations = {&operation_, 1},
-                       .sources = [this] {
-                         std::vector<SourceFile> sources =
-                             kernel_sources({"reduce.cuh", "reduction.cuh", "serial.cuh"});
-                         sources.push_back({.name = std::string(kHeader), .text = header_text(expressions_)});
-                         return sources;
-                       }}),
+                       .kernels = {"reduce.cuh", "reduction.cuh", "serial.cuh"},
+                       .sources = {{.name = std::string(kHeader), .text = header_text(expressions)}}}),
       expressions_(expressions),
       operation_(expressions_.name) {}
 
@@ -177,7 +169,7 @@ std::vector<BufferSpec> CustomFamily::buffers(const Problem& problem) const {
 std::size_t CustomFamily::partial_bytes(const Problem& problem) const { return info(*problem.accumulator).size_bytes; }
 
 OperationSource CustomFamily::operation(const Problem& problem) const {
-  return {.headers = {std::string(kHeader)},
+  return {.includes = fmt::format("#include \"{}\"\n", kHeader),
           .type = fmt::format("hone_custom::Operation<{}, {}, {}>", info(problem.dtype).cuda_name,
                               info(*problem.accumulator).cuda_name, index_type(needs_wide_index(problem, 0)))};
 }

@@ -35,14 +35,12 @@ class CustomFamily final : public ReductionFamily, Verifier {
   Unit reference_unit(const Problem& problem) const override;
   void encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
                         LaunchList& launches) const override;
-  std::string compare(const Problem& problem, const Candidate& candidate,
-                      std::span<const std::vector<std::byte>> expected,
-                      std::span<const std::vector<std::byte>> outputs) const override;
+  std::string compare(const Problem& problem, const Candidate& candidate, ArrayBytes expected,
+                      ArrayBytes outputs) const override;
 
   int reference_orders() const override;
   std::vector<Problem> order_problems(const Problem& problem) const override;
-  std::string compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
-                             std::span<const std::vector<std::byte>> other) const override;
+  std::string compare_orders(const Problem& problem, ArrayBytes first, ArrayBytes other) const override;
 
  protected:
   /// The header with the expressions, and the type in it that the kernels take.

@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <random>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -15,7 +14,7 @@
 namespace hone {
 namespace {
 
-constexpr unsigned kSerialThreads = 1024;  // serial.cuh
+constexpr std::int32_t kSerialThreads = 1024;  // serial.cuh
 constexpr std::int64_t kSerialRun = 256;
 
 constexpr std::string_view kInputKind = "positive";
@@ -23,7 +22,7 @@ constexpr std::string_view kInputKind = "positive";
 /// The orders of combination in serial.cuh: the kernels of the reference unit.
 struct ReferenceOrder {
   std::string_view body;
-  unsigned threads;
+  std::int32_t threads;
 };
 constexpr std::array<ReferenceOrder, 4> kOrders{{{"hone::serial_reduce<Op, Out, false>", kSerialThreads},
                                                  {"hone::serial_reduce<Op, Out, true>", kSerialThreads},
@@ -64,15 +63,14 @@ std::vector<Problem> CustomFamily::verified_problems(const Problem& problem) con
 
 Unit CustomFamily::reference_unit(const Problem& problem) const {
   const OperationSource op = operation(problem);
-  Unit unit =
-      unit_of(fmt::format("#include \"{}\"\n#include \"serial.cuh\"\n\n"
-                          "using Op = {};\nusing Out = {};\n"
-                          "static_assert(hone::kSerialThreads == {} && hone::kSerialRun == {});\n",
-                          op.headers.front(), op.type, info(*problem.result).cuda_name, kSerialThreads, kSerialRun),
-              {});
+  Unit unit = unit_of(fmt::format("{}#include \"serial.cuh\"\n\n"
+                                  "using Op = {};\nusing Out = {};\n"
+                                  "static_assert(hone::kSerialThreads == {} && hone::kSerialRun == {});\n",
+                                  op.includes, op.type, info(*problem.result).cuda_name, kSerialThreads, kSerialRun),
+                      {});
   unit.name = fmt::format("{} reference", to_string(problem));
   for (const ReferenceOrder& order : kOrders)
-    unit.entries.push_back(kernel_entry(order.body, std::to_string(order.threads)));
+    unit.entries.push_back(kernel_entry(order.body, order.threads));
   return unit;
 }
 
@@ -80,7 +78,7 @@ void CustomFamily::encode_reference(const Problem& problem, int order, std::span
                                     LaunchList& launches) const {
   Launch& launch = launches.add();
   launch.entry = order;
-  launch.block.x = kOrders[static_cast<std::size_t>(order)].threads;
+  launch.block.x = static_cast<unsigned>(kOrders[static_cast<std::size_t>(order)].threads);
   launch.arguments.push(ReduceArguments{.in = {buffers[0]},
                                         .n = static_cast<std::uint64_t>(problem.extents[0]),
                                         .workspace = nullptr,
@@ -88,9 +86,8 @@ void CustomFamily::encode_reference(const Problem& problem, int order, std::span
                                         .partials = 0});
 }
 
-std::string CustomFamily::compare(const Problem& problem, const Candidate& candidate,
-                                  std::span<const std::vector<std::byte>> expected,
-                                  std::span<const std::vector<std::byte>> outputs) const {
+std::string CustomFamily::compare(const Problem& problem, const Candidate& candidate, ArrayBytes expected,
+                                  ArrayBytes outputs) const {
   const std::int64_t chain =
       longest_chain(problem, candidate) + kSerialRun + 10 + problem.extents[0] / (kSerialThreads * kSerialRun);
   const std::optional<Difference> wrong = difference(problem, chain, expected[0], outputs[0]);
@@ -108,8 +105,7 @@ std::vector<Problem> CustomFamily::order_problems(const Problem& problem) const 
   return problems;
 }
 
-std::string CustomFamily::compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
-                                         std::span<const std::vector<std::byte>> other) const {
+std::string CustomFamily::compare_orders(const Problem& problem, ArrayBytes first, ArrayBytes other) const {
   const std::optional<Difference> differs = difference(problem, 2 * problem.extents[0], first[0], other[0]);
   if (!differs) return "";
   return fmt::format(

@@ -31,9 +31,7 @@ void require_fusible(std::span<const ReduceOp> ops) {
       refuse_list(fmt::format("was asked for operation {}, and there is none", static_cast<int>(ops[i])));
     if (info(ops[i]).inputs != 1)
       refuse_list(fmt::format("was asked for {}, which takes two arrays; call tuned_dot()", hone::name(ops[i])));
-    if (std::find(ops.begin(), ops.begin() + static_cast<std::ptrdiff_t>(i), ops[i]) !=
-        ops.begin() + static_cast<std::ptrdiff_t>(i))
-      refuse_list(fmt::format("names {} twice", hone::name(ops[i])));
+    if (std::ranges::count(ops.first(i), ops[i]) > 0) refuse_list(fmt::format("names {} twice", hone::name(ops[i])));
   }
 }
 
@@ -53,7 +51,7 @@ FusedFamily::FusedFamily(std::vector<ReduceOp> ops)
     : ReductionFamily({.name = "reduce_fused",
                        .space = ReducePolicy::space(),
                        .operations = {&operation_, 1},
-                       .sources = [] { return operation_sources({"reduce.cuh"}); }}),
+                       .kernels = with_operations({"reduce.cuh"})}),
       ops_(std::move(ops)),
       verifier_(*this, ops_) {
   for (const ReduceOp op : ops_) joined_ += fmt::format("{}{}", joined_.empty() ? "" : "+", hone::name(op));
@@ -87,10 +85,10 @@ std::size_t FusedFamily::partial_bytes(const Problem& problem) const {
 }
 
 OperationSource FusedFamily::operation(const Problem& problem) const {
-  OperationSource fused{.headers = {"reduction.cuh"}, .type = "hone::Fused<"};
+  OperationSource fused{.includes = "#include \"reduction.cuh\"\n", .type = "hone::Fused<"};
   for (const ReduceOp op : ops_) {
     const OperationSource one = operation_source(fused_member(problem, op), needs_wide_index(problem, 0));
-    fused.headers.insert(fused.headers.end(), one.headers.begin(), one.headers.end());
+    fused.includes += one.includes;
     fused.type += (op == ops_.front() ? "" : ", ") + one.type;
   }
   fused.type += ">";

@@ -7,7 +7,6 @@
 #include <hone/error.h>
 
 #include "runtime/families/counts.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -17,8 +16,6 @@ constexpr auto kOperations = [] {
   for (std::size_t i = 0; i < names.size(); ++i) names[i] = kReduceOps[i].name;
   return names;
 }();
-
-const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
 
 }  // namespace
 
@@ -51,15 +48,15 @@ std::string reduce_arithmetic(const ReduceSpec& spec) {
                      is_double ? " of f64" : "", op.indices, op.outputs, has_exponentials ? ", exponentials" : "");
 }
 
-std::vector<SourceFile> operation_sources(std::vector<std::string_view> kernels) {
+std::vector<std::string_view> with_operations(std::vector<std::string_view> kernels) {
   kernels.push_back("widened.cuh");
   for (const ReduceOpInfo& op : kReduceOps) kernels.push_back(op.header);
-  return kernel_sources(kernels);
+  return kernels;
 }
 
 OperationSource operation_source(const ReduceSpec& spec, bool has_wide_index) {
   const ReduceOpInfo& op = info(spec.op);
-  return {.headers = {std::string(op.header), "widened.cuh"},
+  return {.includes = fmt::format("#include \"{}\"\n#include \"widened.cuh\"\n", op.header),
           .type = fmt::format("hone::OperationOn<hone::{}, {}, {}, {}, {}>::type", op.functor,
                               info(spec.dtype).cuda_name, info(spec.accumulator_dtype()).cuda_name,
                               index_type(has_wide_index), spec.nan == NanPolicy::ignore)};
@@ -86,10 +83,11 @@ std::string refuse_dtypes(const ReduceSpec& spec) {
 }
 
 ReduceFamily::ReduceFamily()
-    : ReductionFamily(
-          {.name = "reduce", .version = 2, .space = ReducePolicy::space(), .operations = kOperations, .sources = [] {
-             return operation_sources({"reduce.cuh", "canonical_reduce.cuh"});
-           }}) {}
+    : ReductionFamily({.name = "reduce",
+                       .version = 2,
+                       .space = ReducePolicy::space(),
+                       .operations = kOperations,
+                       .kernels = with_operations({"reduce.cuh", "canonical_reduce.cuh"})}) {}
 
 std::string ReduceFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOps.size()) return fmt::format("reduce has no operation {}", problem.operation);

@@ -8,6 +8,8 @@
 
 namespace hone {
 
+inline const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
+
 /// KernelFamily::arithmetic() of families of reductions: arrays, bytes of an element, accumulators and results.
 std::string reduce_arithmetic(const ReduceSpec& spec);
 
@@ -36,8 +38,8 @@ class ReduceFamily final : public ReductionFamily {
 /// How the kernels spell an operation, with what it is instantiated for. Indices of elements have 32 or 64 bits.
 OperationSource operation_source(const ReduceSpec& spec, bool has_wide_index);
 
-/// The templates that `kernels` name, those of all operations, and what they include.
-std::vector<SourceFile> operation_sources(std::vector<std::string_view> kernels);
+/// `kernels` and the templates of all operations.
+std::vector<std::string_view> with_operations(std::vector<std::string_view> kernels);
 
 /// sizeof of its State.
 std::size_t state_bytes(const ReduceSpec& spec, bool has_wide_index);

@@ -13,45 +13,40 @@ namespace {
 
 using Kinds = std::span<const std::string_view>;
 
-template <class... Names>
-constexpr std::array<std::string_view, sizeof...(Names)> kinds(Names... names) {
-  return {names...};
-}
-
 /// The kinds of reproducible results besides, which have to be right in every bit on them.
 template <std::size_t kCount>
-constexpr auto for_bits(const std::array<std::string_view, kCount>& others) {
+constexpr auto for_bits(const std::string_view (&others)[kCount]) {
   std::array<std::string_view, kCount + 3> all{};
-  std::copy(others.begin(), others.end(), all.begin());
+  std::copy_n(others, kCount, all.begin());
   all[kCount] = "magnitudes";
   all[kCount + 1] = "subnormals";
   all[kCount + 2] = "negative_zero";
   return all;
 }
 
-constexpr auto kFloatSums = kinds("uniform", "small_integers", "sparse", "cancelling", "nan", "infinity",
-                                  "both_infinities", "all_nan");
-constexpr auto kFloatVariances = kinds("uniform", "offset", "sparse", "nan", "infinity", "all_nan");
-constexpr auto kFloatExponentials = kinds("uniform", "wide", "rising", "falling", "large", "sparse", "nan", "infinity",
-                                          "all_negative_infinity", "all_nan");
-constexpr auto kFloatProducts = kinds("uniform", "powers_of_two", "single_zero", "nan", "infinity", "zero_and_infinity",
-                                      "all_nan");
-constexpr auto kFloatExtremes = kinds("uniform", "ascending", "descending", "ties", "negative", "nan", "nans",
-                                      "infinity", "both_infinities", "all_nan");
-constexpr auto kFloatTruths = kinds("uniform", "mixed", "all_zero", "all_one", "single_one", "single_zero", "nan",
-                                    "negative_zero", "subnormal", "all_nan");
+constexpr std::string_view kFloatSums[]{"uniform", "small_integers", "sparse",          "cancelling",
+                                        "nan",     "infinity",       "both_infinities", "all_nan"};
+constexpr std::string_view kFloatVariances[]{"uniform", "offset", "sparse", "nan", "infinity", "all_nan"};
+constexpr std::string_view kFloatExponentials[]{
+    "uniform", "wide", "rising", "falling", "large", "sparse", "nan", "infinity", "all_negative_infinity", "all_nan"};
+constexpr std::string_view kFloatProducts[]{"uniform",  "powers_of_two",     "single_zero", "nan",
+                                            "infinity", "zero_and_infinity", "all_nan"};
+constexpr std::string_view kFloatExtremes[]{"uniform", "ascending", "descending",      "ties",   "negative", "nan",
+                                            "nans",    "infinity",  "both_infinities", "all_nan"};
+constexpr std::string_view kFloatTruths[]{"uniform",     "mixed", "all_zero",      "all_one",   "single_one",
+                                          "single_zero", "nan",   "negative_zero", "subnormal", "all_nan"};
 constexpr auto kReproducibleSums = for_bits(kFloatSums);
 constexpr auto kReproducibleVariances = for_bits(kFloatVariances);
 constexpr auto kReproducibleExponentials = for_bits(kFloatExponentials);
 constexpr auto kReproducibleProducts = for_bits(kFloatProducts);
-constexpr auto kIntegerSums = kinds("uniform", "extreme");
-constexpr auto kIntegerSumsInFloats = kinds("uniform", "extreme", "sparse");
-constexpr auto kIntegerProducts = kinds("uniform", "extreme", "single_zero");
-constexpr auto kIntegerProductsInFloats = kinds("uniform", "single_zero");
-constexpr auto kIntegerExtremes = kinds("uniform", "extreme", "ascending", "descending", "ties", "last_lowest",
-                                        "last_highest");
-constexpr auto kIntegerTruths = kinds("uniform", "mixed", "all_zero", "all_one", "single_one", "single_zero");
-constexpr auto kBooleans = kinds("mixed", "all_zero", "all_one", "single_one", "single_zero");
+constexpr std::string_view kIntegerSums[]{"uniform", "extreme"};
+constexpr std::string_view kIntegerSumsInFloats[]{"uniform", "extreme", "sparse"};
+constexpr std::string_view kIntegerProducts[]{"uniform", "extreme", "single_zero"};
+constexpr std::string_view kIntegerProductsInFloats[]{"uniform", "single_zero"};
+constexpr std::string_view kIntegerExtremes[]{"uniform", "extreme",     "ascending",   "descending",
+                                              "ties",    "last_lowest", "last_highest"};
+constexpr std::string_view kIntegerTruths[]{"uniform", "mixed", "all_zero", "all_one", "single_one", "single_zero"};
+constexpr std::string_view kBooleans[]{"mixed", "all_zero", "all_one", "single_one", "single_zero"};
 
 /// The kinds of input for floats, floats of reproducible results, integers that floats accumulate, and other integers.
 struct KindsOfHazard {
@@ -94,29 +89,19 @@ class PatternMaker {
   }
 
  private:
-  struct Filler {
-    std::string_view kind;
-    void (PatternMaker::*fill)();
-  };
-
   void fill(std::string_view kind) {
-    static constexpr std::array kAll{Filler{"uniform", &PatternMaker::uniform},
-                                     Filler{"mixed", &PatternMaker::mixed},
-                                     Filler{"all_zero", &PatternMaker::all_zero},
-                                     Filler{"all_one", &PatternMaker::all_one},
-                                     Filler{"single_one", &PatternMaker::single_one},
-                                     Filler{"single_zero", &PatternMaker::single_zero},
-                                     Filler{"sparse", &PatternMaker::sparse},
-                                     Filler{"ties", &PatternMaker::ties},
-                                     Filler{"ascending", &PatternMaker::ascending},
-                                     Filler{"descending", &PatternMaker::descending}};
-    for (const Filler& filler : kAll)
-      if (filler.kind == kind) return (this->*filler.fill)();
-    if constexpr (kFloating) {
-      fill_floats(kind);
-    } else {
-      fill_integers(kind);
-    }
+    if (kind == "uniform") return uniform();
+    if (kind == "mixed") return mixed();
+    if (kind == "all_zero") return all_zero();
+    if (kind == "all_one") return all_one();
+    if (kind == "single_one") return single_one();
+    if (kind == "single_zero") return single_zero();
+    if (kind == "sparse") return sparse();
+    if (kind == "ties") return ties();
+    if (kind == "ascending") return ascending();
+    if (kind == "descending") return descending();
+    if constexpr (kFloating) fill_floats(kind);
+    else fill_integers(kind);
   }
 
   void fill_floats(std::string_view kind) {
@@ -128,8 +113,8 @@ class PatternMaker {
     if (kind == "large") return large();
     if (kind == "negative") return negative();
     if (kind == "powers_of_two") return powers_of_two();
-    if (kind == "all_nan") return all(of_float(kNan));
-    if (kind == "negative_zero") return all(of_float(-0.0f));
+    if (kind == "all_nan") return all(of(kNan));
+    if (kind == "negative_zero") return all(of(-0.0));
     if (kind == "magnitudes") return magnitudes();
     if (kind == "subnormals") return spread(std::ldexp(1.0, Float::min_exponent - 1));
     if (kind == "all_negative_infinity") return all(of(-infinity()));
@@ -139,15 +124,15 @@ class PatternMaker {
       return;
     }
     background();
-    if (kind == "nan") (input_ == 0 ? values_.back() : values_.front()) = of_float(kNan);
+    if (kind == "nan") (input_ == 0 ? values_.back() : values_.front()) = of(kNan);
     if (kind == "nans")
       for (std::size_t third : {values_.size() / 3, values_.size() * 2 / 3, values_.size() - 1})
-        values_[third] = of_float(kNan);
+        values_[third] = of(kNan);
     if (kind == "infinity" || kind == "both_infinities" || kind == "zero_and_infinity") {
       // The other factor of a dot product is no zero, lest the result be NaN.
-      values_.back() = input_ == 0 ? of(infinity()) : of_float(0.5f);
-      if (kind == "both_infinities") values_.front() = input_ == 0 ? of(-infinity()) : of_float(0.5f);
-      if (kind == "zero_and_infinity") values_.front() = of_float(0);
+      values_.back() = input_ == 0 ? of(infinity()) : of(0.5);
+      if (kind == "both_infinities") values_.front() = input_ == 0 ? of(-infinity()) : of(0.5);
+      if (kind == "zero_and_infinity") values_.front() = of(0);
     }
   }
 
@@ -163,9 +148,7 @@ class PatternMaker {
     values_.back() = kind == "last_lowest" ? Limits::min() : Limits::max();
   }
 
-  static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-  static Element of_float(float value) { return static_cast<Element>(value); }
+  static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
   static Element of(double value) {
     if constexpr (std::is_class_v<T>) return T(static_cast<float>(value));

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <limits>
-#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -313,7 +311,7 @@ std::string hex(DType dtype, std::span<const std::byte> bytes) {
 }
 
 /// Reproducible results are right in every bit, or wrong.
-std::string compare_bits(const ReduceSpec& spec, std::int64_t n, std::span<const std::vector<std::byte>> patterns,
+std::string compare_bits(const ReduceSpec& spec, std::int64_t n, ArrayBytes patterns,
                          std::span<const std::byte> output) {
   const DType result = spec.result_dtype();
   const std::size_t bytes = info(result).size_bytes;
@@ -337,8 +335,8 @@ std::string compare_bits(const ReduceSpec& spec, std::int64_t n, std::span<const
 
 }  // namespace
 
-std::string verify(const ReduceSpec& spec, std::int64_t n, std::int64_t chain,
-                   std::span<const std::vector<std::byte>> patterns, std::span<const std::byte> output) {
+std::string verify(const ReduceSpec& spec, std::int64_t n, std::int64_t chain, ArrayBytes patterns,
+                   std::span<const std::byte> output) {
   if (spec.is_reproducible()) return compare_bits(spec, n, patterns, output);
   std::vector<Wide> first = decode(spec.dtype, patterns[0]);
   std::vector<Wide> second = info(spec.op).inputs == 2 ? decode(spec.dtype, patterns[1]) : std::vector<Wide>{};

@@ -38,7 +38,7 @@ std::vector<std::byte> input_pattern(const ReduceSpec& spec, int input, std::int
 /// what integers accumulate (modulo 2^64), sums of small integers and products of powers of two in floating point,
 /// extremes, indices and counts. Of a spec that is_reproducible(), every bit must be that of the canonical tree, and the
 /// chain does not matter. "" when right, else what was expected, found and allowed.
-std::string verify(const ReduceSpec& spec, std::int64_t n, std::int64_t chain,
-                   std::span<const std::vector<std::byte>> patterns, std::span<const std::byte> output);
+std::string verify(const ReduceSpec& spec, std::int64_t n, std::int64_t chain, ArrayBytes patterns,
+                   std::span<const std::byte> output);
 
 }  // namespace hone::reduce_reference

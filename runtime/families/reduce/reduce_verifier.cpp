@@ -42,9 +42,8 @@ std::vector<ElementRange> LinesVerifier::verified_parts(const Problem& problem, 
   return parts;
 }
 
-std::string LinesVerifier::verify(const Problem& problem, const Candidate& candidate,
-                                  std::span<const std::vector<std::byte>> patterns,
-                                  std::span<const std::vector<std::byte>> outputs) const {
+std::string LinesVerifier::verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                                  ArrayBytes outputs) const {
   const ReduceSpec spec = reduce_spec_of(problem);
   const std::int64_t chain = longest_chain(problem, candidate);
   const std::function<Line(std::int64_t)> line_of = lines(problem, patterns);
@@ -100,9 +99,8 @@ std::vector<std::byte> ReduceVerifier::input_pattern(const Problem& problem, int
   throw Error(ErrorCode::not_found, fmt::format("{} has no inputs of the kind {}", family_.name(), kind));
 }
 
-std::string ReduceVerifier::verify(const Problem& problem, const Candidate& candidate,
-                                   std::span<const std::vector<std::byte>> patterns,
-                                   std::span<const std::vector<std::byte>> outputs) const {
+std::string ReduceVerifier::verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                                   ArrayBytes outputs) const {
   const std::int64_t n = problem.extents[0], chain = family_.longest_chain(problem, candidate);
   if (fused_.empty()) return reduce_reference::verify(reduce_spec_of(problem), n, chain, patterns, outputs[0]);
   for (std::size_t i = 0; i < fused_.size(); ++i) {

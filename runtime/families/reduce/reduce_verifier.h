@@ -30,15 +30,13 @@ class LinesVerifier : public ReduceInputs {
   };
 
   std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const final;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const final;
+  std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                     ArrayBytes outputs) const final;
 
  protected:
   /// The reductions to verify, ascending and apart from each other, and the elements of each.
   virtual std::vector<ElementRange> verified_lines(const Problem& problem) const = 0;
-  virtual std::function<Line(std::int64_t)> lines(const Problem& problem,
-                                                  std::span<const std::vector<std::byte>> patterns) const = 0;
+  virtual std::function<Line(std::int64_t)> lines(const Problem& problem, ArrayBytes patterns) const = 0;
 
   /// The most combinations that one element goes through.
   virtual std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const = 0;
@@ -55,9 +53,8 @@ class ReduceVerifier final : public ReduceInputs {
 
   std::span<const std::string_view> input_kinds(const Problem& problem) const override;
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override;
+  std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                     ArrayBytes outputs) const override;
 
  private:
   const ReductionFamily& family_;

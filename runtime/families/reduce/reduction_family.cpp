@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -76,26 +75,6 @@ Spans spans_of(const ReducePolicy& policy, std::int64_t tiles) {
   return Spans::of(tiles, is_one_block ? kMostSpanRounds : policy.cluster_blocks);
 }
 
-std::string_view arrays_type(std::int64_t inputs) { return inputs == 2 ? "TwoArrays" : "OneArray"; }
-
-/// The using declarations of a unit, which define Op and Kernel.
-std::string kernel_source(const Problem& problem, const ReducePolicy& reduce, const OperationSource& op,
-                          std::int64_t inputs, const std::vector<BufferSpec>& buffers) {
-  if (is_canonical(problem))
-    return fmt::format(
-        "#include \"canonical_reduce.cuh\"\n\n"
-        "using Op = hone::Canonical<{}>;\n"
-        "using Kernel = hone::CanonicalReduce<Op, hone::{}, hone::Outputs<{}>, {}, {}, {}>;\n",
-        op.type, arrays_type(inputs), output_types(buffers), reduce.block_threads, reduce.vector_bytes, reduce.unroll);
-  return fmt::format(
-      "#include \"reduce.cuh\"\n\n"
-      "using Op = {};\n"
-      "using Kernel = hone::Reduce<Op, hone::{}, hone::Outputs<{}>, {}, {}, {},\n"
-      "                            hone::Tail::{}>;\n",
-      op.type, arrays_type(inputs), output_types(buffers), reduce.block_threads, reduce.vector_bytes, reduce.unroll,
-      tail_parameter[reduce.tail]);
-}
-
 }  // namespace
 
 const ParameterSpace& ReducePolicy::space() {
@@ -123,7 +102,7 @@ std::int64_t ReductionFamily::widest_vector_bytes(const Problem& problem) const 
 
 std::int64_t ReductionFamily::tiles_of(const Problem& problem, const ReducePolicy& policy) const {
   const std::int64_t tile = bytes_per_tile(problem, policy);
-  return std::max<std::int64_t>(1, divide_up(problem.extents[0] * element_bytes(problem), tile));
+  return at_least_one(divide_up(problem.extents[0] * element_bytes(problem), tile));
 }
 
 std::int64_t ReductionFamily::grid_of(const Problem& problem, const Candidate& candidate) const {
@@ -184,26 +163,43 @@ Unit ReductionFamily::unit(const ProblemClass& problem_class, const Policy& poli
   const auto reduce = policy.as<ReducePolicy>();
   const OperationSource op = operation(problem);
 
+  const std::string_view arrays = inputs(problem) == 2 ? "TwoArrays" : "OneArray";
+  const std::string parameters =
+      fmt::format("Op, hone::{}, hone::Outputs<{}>, {}, {}, {}", arrays, output_types(buffers(problem)),
+                  reduce.block_threads, reduce.vector_bytes, reduce.unroll);
+
   Unit unit;
-  for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
-  unit.source += kernel_source(problem, reduce, op, inputs(problem), buffers(problem));
+  unit.source = op.includes;
+  if (is_canonical(problem))
+    unit.source += fmt::format(
+        "#include \"canonical_reduce.cuh\"\n\n"
+        "using Op = hone::Canonical<{}>;\n"
+        "using Kernel = hone::CanonicalReduce<{}>;\n",
+        op.type, parameters);
+  else
+    unit.source += fmt::format(
+        "#include \"reduce.cuh\"\n\n"
+        "using Op = {};\n"
+        "using Kernel = hone::Reduce<{},\n"
+        "                            hone::Tail::{}>;\n",
+        op.type, parameters, tail_parameter[reduce.tail]);
   unit.source += fmt::format(
       "static_assert(Kernel::kTileBytes == {} && sizeof(Op::State) == {} &&\n"
       "              hone::kWorkspaceHeaderBytes == {}, \"host and device disagree on the policy\");\n",
       bytes_per_tile(problem, reduce), partial_bytes(problem), kWorkspaceHeaderBytes);
 
-  const std::string bounds = launch_bounds(reduce.block_threads, reduce.min_blocks);
+  const auto add_entry = [&](std::string_view body) {
+    unit.entries.push_back(kernel_entry(body, reduce.block_threads, reduce.min_blocks));
+  };
   switch (reduce.finish) {
     case ReducePolicy::Finish::one_block:
     case ReducePolicy::Finish::cluster:
-      unit.entries = {kernel_entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", reduce.cluster_blocks), bounds)};
+      add_entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", reduce.cluster_blocks));
       break;
-    case ReducePolicy::Finish::last_block:
-      unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::last_block>", bounds)};
-      break;
+    case ReducePolicy::Finish::last_block: add_entry("Kernel::reduce<hone::Grid::last_block>"); break;
     case ReducePolicy::Finish::second_kernel:
-      unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
-                      kernel_entry("Kernel::finish", bounds)};
+      add_entry("Kernel::reduce<hone::Grid::publish>");
+      add_entry("Kernel::finish");
       break;
   }
   return unit;

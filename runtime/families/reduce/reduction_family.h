@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <hone/kernel_family.h>
 
@@ -31,8 +30,8 @@ struct ReducePolicy {
 
 /// What a kernel computes, in the words of reduction.cuh.
 struct OperationSource {
-  std::vector<std::string> headers;  ///< of kernel_templates or sources() that `type` needs
-  std::string type;                  ///< a C++ type, with `hone::` before its names
+  std::string includes;  ///< of what `type` needs of kernel_templates or sources()
+  std::string type;      ///< a C++ type, with `hone::` before its names
 };
 
 /// The alignment that a problem of one array has. An array is peeled up to its first whole pack, so what matters is

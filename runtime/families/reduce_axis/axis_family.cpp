@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -70,12 +69,12 @@ std::int64_t AxisLayout::elements() const {
 }
 
 AxisFamily::AxisFamily(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
-                       std::size_t row_extent, std::initializer_list<std::string_view> kernels)
+                       std::size_t row_extent, std::vector<std::string_view> kernels)
     : BuiltInFamily({.name = name,
                      .space = space,
                      .extent_names = std::move(extent_names),
                      .operations = reduce_family().operations(),
-                     .sources = [kernels = std::vector(kernels)] { return operation_sources(kernels); }}),
+                     .kernels = with_operations(std::move(kernels))}),
       row_extent_(row_extent) {}
 
 std::string AxisFamily::refuse(const Problem& problem) const {
@@ -84,20 +83,12 @@ std::string AxisFamily::refuse(const Problem& problem) const {
   const ReduceOpInfo& op = info(spec.op);
   if (op.inputs != 1) return fmt::format("{} takes one array, and {} takes two; call tuned_dot()", name(), op.name);
   if (std::string refusal = refuse_dtypes(spec); !refusal.empty()) return refusal;
-  if (std::string refusal = refuse_shape(problem); !refusal.empty()) return refusal;
-  const AxisLayout asked = layout(problem);
-  if (op.needs_elements && asked.reduced == 0 && asked.outputs() > 0)
-    return fmt::format("{} was asked for the {} of no elements, which has none", name(), op.name);
-  return "";
-}
 
-std::string AxisFamily::refuse_shape(const Problem& problem) const {
   const Extents& extents = problem.extents;
-  // Asked on every call: nothing is formatted unless it is wrong.
-  const auto shape = [&] { return fmt::format("{} × {} × {}", extents[0], extents[1], extents[2]); };
   for (const std::int64_t extent : extents)
-    if (extent < 0) return fmt::format("{} was asked for {}, but no extent can be negative", name(), shape());
-
+    if (extent < 0)
+      return fmt::format("{} was asked for {} × {} × {}, but no extent can be negative", name(), extents[0], extents[1],
+                         extents[2]);
   const std::int64_t row_length = extents[row_extent_], pitch = pitch_of(problem, 0, row_length);
   const Rows rows{.batch = row_extent_ == 1 ? 1 : extents[0],
                   .rows = extents[row_extent_ - 1],
@@ -113,6 +104,9 @@ std::string AxisFamily::refuse_shape(const Problem& problem) const {
   if (problem.pitches[1] != 0)
     return fmt::format("{} was asked for an output pitch of {}, but its results lie side by side; pass 0", name(),
                        problem.pitches[1]);
+  const AxisLayout asked = layout(problem);
+  if (op.needs_elements && asked.reduced == 0 && asked.outputs() > 0)
+    return fmt::format("{} was asked for the {} of no elements, which has none", name(), op.name);
   return "";
 }
 
@@ -151,15 +145,15 @@ std::string axis_prologue(const Problem& problem, std::string_view header) {
   const bool has_wide_index = needs_wide_index(problem, 1);
   const OperationSource op = operation_source(spec, has_wide_index);
   const bool is_tree = is_canonical(problem);
-  std::string source(kHostPragmas);
-  for (const std::string& needed : op.headers) source += fmt::format("#include \"{}\"\n", needed);
-  return source + fmt::format(
-                      "#include \"{}\"\n\n"
-                      "using Op = {};\nusing In = {};\nusing Out = {};\nusing Index = {};\n"
-                      "static_assert(sizeof(Op::State) == {} && hone::kWorkspaceHeaderBytes == {},\n"
-                      "              \"host and device disagree on the operation\");\n\n",
-                      header, is_tree ? fmt::format("hone::Canonical<{}>", op.type) : op.type, info(spec.dtype).cuda_name, info(spec.result_dtype()).cuda_name,
-                      index_type(has_wide_index), axis_state_bytes(problem), kWorkspaceHeaderBytes);
+  return std::string(kHostPragmas) + op.includes +
+         fmt::format(
+             "#include \"{}\"\n\n"
+             "using Op = {};\nusing In = {};\nusing Out = {};\nusing Index = {};\n"
+             "static_assert(sizeof(Op::State) == {} && hone::kWorkspaceHeaderBytes == {},\n"
+             "              \"host and device disagree on the operation\");\n\n",
+             header, is_tree ? fmt::format("hone::Canonical<{}>", op.type) : op.type, info(spec.dtype).cuda_name,
+             info(spec.result_dtype()).cuda_name, index_type(has_wide_index), axis_state_bytes(problem),
+             kWorkspaceHeaderBytes);
 }
 
 CombiningBlock::CombiningBlock(int threads_, std::int64_t all_outputs) : threads(threads_), outputs(1) {
@@ -170,7 +164,7 @@ CombiningBlock::CombiningBlock(int threads_, std::int64_t all_outputs) : threads
 
 std::string combining_entry(const CombiningBlock& block, int values) {
   return kernel_entry(fmt::format("hone::combine_parts<Op, {}, {}, Out, {}>", block.threads, block.outputs, values),
-                      std::to_string(block.threads));
+                      block.threads);
 }
 
 void add_combining_launch(LaunchList& launches, const CombiningBlock& block, const AxisLayout& layout, unsigned parts,
@@ -187,11 +181,11 @@ StagedTile::StagedTile(const Problem& problem, int block_threads_, int lanes_, i
     : block_threads(block_threads_), lanes(lanes_), packs(packs_), elements(bytes() / element_bytes(problem)) {}
 
 std::int64_t StagedTile::slices(const AxisLayout& layout) const {
-  return std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, layout.reduced * layout.inner));
+  return at_least_one(elements / at_least_one(layout.reduced * layout.inner));
 }
 
 std::int64_t StagedTile::tiles(const AxisLayout& layout) const {
-  return std::max<std::int64_t>(1, divide_up(layout.outer, slices(layout)));
+  return at_least_one(divide_up(layout.outer, slices(layout)));
 }
 
 Reason StagedTile::is_valid(const ProblemClass& problem_class) const {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,9 +36,10 @@ class AxisFamily : public BuiltInFamily, protected LinesVerifier {
  public:
   /// `row_extent`: the index of the extent whose elements lie side by side. `kernels`: the templates that units name.
   AxisFamily(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
-             std::size_t row_extent, std::initializer_list<std::string_view> kernels);
+             std::size_t row_extent, std::vector<std::string_view> kernels);
 
   std::string refuse(const Problem& problem) const final;
+  bool offers_reproducible(const Problem& problem) const final { return reduce_spec_of(problem).is_reproducible(); }
   std::string arithmetic(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;
@@ -52,16 +52,13 @@ class AxisFamily : public BuiltInFamily, protected LinesVerifier {
   /// Runs of neighbouring outputs: the first, the last, those at the end of the pattern, where the odd elements are,
   /// and some in between. All of small problems.
   std::vector<ElementRange> verified_lines(const Problem& problem) const final;
-  std::function<Line(std::int64_t)> lines(const Problem& problem,
-                                          std::span<const std::vector<std::byte>> patterns) const final;
+  std::function<Line(std::int64_t)> lines(const Problem& problem, ArrayBytes patterns) const final;
 
  private:
   /// The layout of a problem that was not refused.
   AxisLayout layout(const Problem& problem) const {
     return row_extent_ == 1 ? AxisLayout::of_rows(problem) : AxisLayout::of_columns(problem);
   }
-
-  std::string refuse_shape(const Problem& problem) const;
 
   std::size_t row_extent_;
 };

@@ -39,18 +39,16 @@ std::vector<ElementRange> AxisFamily::verified_lines(const Problem& problem) con
   const std::int64_t most = std::clamp<std::int64_t>(kVerifiedElements / each, kFewestOutputs, kMostOutputs);
   if (outputs == 0) return {};
   // Where some repetition of the pattern ends.
-  const std::int64_t odd = reduce_reference::kInputPeriod *
-                               std::max<std::int64_t>(1, asked.elements() / reduce_reference::kInputPeriod * 2 / 3) -
-                           1;
+  const std::int64_t odd =
+      reduce_reference::kInputPeriod * at_least_one(asked.elements() / reduce_reference::kInputPeriod * 2 / 3) - 1;
   const std::int64_t outer = std::min(odd / std::max<std::int64_t>(asked.outer_stride, 1), asked.outer - 1);
   const std::int64_t inner = odd % std::max<std::int64_t>(asked.outer_stride, 1) %
                              std::max<std::int64_t>(asked.inner == 1 ? 1 : asked.reduced_stride, 1);
-  return spread_runs(outputs, std::max<std::int64_t>(1, most / kRuns), std::min(most, kRuns),
+  return spread_runs(outputs, at_least_one(most / kRuns), std::min(most, kRuns),
                      {outer * asked.inner + std::min(inner, asked.inner - 1)});
 }
 
-std::function<LinesVerifier::Line(std::int64_t)> AxisFamily::lines(const Problem& problem,
-                                                                   std::span<const std::vector<std::byte>>) const {
+std::function<LinesVerifier::Line(std::int64_t)> AxisFamily::lines(const Problem& problem, ArrayBytes) const {
   return [asked = layout(problem)](std::int64_t output) {
     return Line{.elements = asked.reduced, .first = asked.first_of(output), .stride = asked.reduced_stride};
   };

@@ -34,7 +34,7 @@ struct View : PolicyView<CanonicalColumns> {
   using PolicyView::PolicyView;
 
   std::int64_t pack_bytes = pack_elements * element;
-  std::int64_t width = std::max<std::int64_t>(1, std::min(columns, folds * axis.inner));  ///< of a tile
+  std::int64_t width = at_least_one(std::min(columns, folds * axis.inner));  ///< of a tile
 };
 
 constexpr std::array<PruneRule<View>, 11> kRules{{
@@ -72,9 +72,9 @@ constexpr std::array<PruneRule<View>, 11> kRules{{
 
 CanonicalColumns::CanonicalColumns(const Problem& of, const Policy& policy)
     : ColumnsLayout(of, policy, kMostStateBytes) {
-  folds = std::min<std::int64_t>(chunk, std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, folds))));
+  folds = std::min<std::int64_t>(chunk, std::bit_floor(static_cast<std::uint64_t>(at_least_one(folds))));
   rows = divide_up(axis.reduced, folds);
-  const std::int64_t most = std::max<std::int64_t>(1, last_of(problem, 1));
+  const std::int64_t most = at_least_one(last_of(problem, 1));
   batch_levels = bits_of((std::min(chunk, most) - 1) / tile_rows);
   levels = bits_of(divide_up(most, chunk) - 1);
 }
@@ -103,10 +103,10 @@ Spans CanonicalColumns::spans(std::int64_t max_blocks) const {
   if (!is_split()) return {};
   const CombiningBlock block = combining_block();
   const std::int64_t room = static_cast<std::int64_t>(kWorkspaceBytes - kWorkspaceHeaderBytes) / state;
-  const std::int64_t most = std::min({kThreadSpans * (block.threads / block.outputs),
-                                      kSpansOfBlock * max_blocks / std::max<std::int64_t>(1, tiles),
-                                      room / std::max<std::int64_t>(1, axis.outputs())});
-  return Spans::of(chunks(), std::max<std::int64_t>(1, most));
+  const std::int64_t most =
+      std::min({kThreadSpans * (block.threads / block.outputs), kSpansOfBlock * max_blocks / at_least_one(tiles),
+                room / at_least_one(axis.outputs())});
+  return Spans::of(chunks(), at_least_one(most));
 }
 
 Unit CanonicalColumns::unit() const {
@@ -120,23 +120,22 @@ Unit CanonicalColumns::unit() const {
                       "              hone::kChunkElements<In> == {}, \"host and device disagree\");\n",
                       block_threads, threads_per_column, pack_elements, unroll, starts, may_fold, batch_levels, levels,
                       is_split(), values, columns, kThreadSpans, chunk),
-      {kernel_entry("Columns::reduce", launch_bounds(block_threads, min_blocks))});
+      {kernel_entry("Columns::reduce", block_threads, min_blocks)});
   if (is_split()) {
     const CombiningBlock block = combining_block();
     unit.entries.push_back(kernel_entry(
-        fmt::format("hone::combine_spans<Op, {}, {}, Out, {}>", block.threads, block.outputs, values),
-        std::to_string(block.threads)));
+        fmt::format("hone::combine_spans<Op, {}, {}, Out, {}>", block.threads, block.outputs, values), block.threads));
   }
   return unit;
 }
 
 WorkShape CanonicalColumns::shape() const {
   WorkShape shape{.block_threads = block_threads, .dependent_launch = true, .independent_blocks = !is_split()};
-  shape.tiles = std::max<std::int64_t>(1, tiles) * (is_split() ? chunks() : 1);
+  shape.tiles = at_least_one(tiles) * (is_split() ? chunks() : 1);
   shape.launches = is_split() ? 2 : 1;
   const std::int64_t used_columns = std::min(columns, folds * axis.inner);
   const std::int64_t at_once = std::min({tile_rows, rows, chunk / folds});
-  shape.bytes_in_flight_per_block = std::max<std::int64_t>(1, at_once * used_columns * element);
+  shape.bytes_in_flight_per_block = at_least_one(at_once * used_columns * element);
   return shape;
 }
 

@@ -18,7 +18,7 @@ struct CanonicalColumns : ColumnsLayout {
 
   CanonicalColumns(const Problem& of, const Policy& policy);
 
-  std::int64_t chunks() const { return std::max<std::int64_t>(1, divide_up(axis.reduced, chunk)); }
+  std::int64_t chunks() const { return at_least_one(divide_up(axis.reduced, chunk)); }
   std::int64_t accumulator_bytes() const {
     return static_cast<std::int64_t>(info(reduce_spec_of(problem).accumulator_dtype()).size_bytes);
   }

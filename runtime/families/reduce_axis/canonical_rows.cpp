@@ -16,9 +16,9 @@ constexpr std::int64_t kThreadsThatFillAnSm = 256;
 struct View : PolicyView<CanonicalRows> {
   using PolicyView::PolicyView;
 
-  std::int64_t rows = axis.outer, columns = std::max<std::int64_t>(1, axis.reduced);
-  std::int64_t longest = std::max<std::int64_t>(1, last_of(problem, 1));  ///< row of the class
-  std::int64_t bytes = columns * element_bytes(problem);                  ///< of a row
+  std::int64_t rows = axis.outer, columns = at_least_one(axis.reduced);
+  std::int64_t longest = at_least_one(last_of(problem, 1));  ///< row of the class
+  std::int64_t bytes = columns * element_bytes(problem);     ///< of a row
   bool is_by_warps = scope == Scope::warp && !is_by_lanes;
 };
 
@@ -70,34 +70,32 @@ Reason CanonicalRows::prune(const ProblemClass& problem_class, const Policy& pol
 }
 
 Spans CanonicalRows::spans() const {
-  const std::int64_t tiles = std::max<std::int64_t>(1, divide_up(axis.reduced * element_bytes(problem), block_bytes));
+  const std::int64_t tiles = at_least_one(divide_up(axis.reduced * element_bytes(problem), block_bytes));
   if (scope == Scope::block) return Spans::of(tiles, kMostSpanRounds);
   const std::int64_t most = most_partials(block_threads);
-  return Spans::of(tiles, std::max<std::int64_t>(1, most / std::max<std::int64_t>(1, last_of(problem, 0))));
+  return Spans::of(tiles, at_least_one(most / at_least_one(last_of(problem, 0))));
 }
 
 Unit CanonicalRows::unit() const {
-  const std::string bounds = launch_bounds(block_threads, min_blocks);
+  const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
   const std::string prologue = axis_prologue(problem, "canonical_rows.cuh");
   if (is_by_lanes)
     return unit_of(prologue + fmt::format("using Kernel = hone::CanonicalRowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n"
                                           "static_assert(Kernel::kTileRows == {}, \"host and device disagree\");\n",
                                           block_threads, threads_per_row, unroll, rows_per_thread, pack,
                                           values_of(problem), tile_rows()),
-                   {kernel_entry("Kernel::reduce", bounds)});
+                   {entry("Kernel::reduce")});
   const std::string source = prologue + fmt::format(
                                             "using Kernel = hone::CanonicalRowBlocks<Op, {}, {}, Out, {}>;\n"
                                             "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
                                             block_threads, unroll, values_of(problem), block_bytes);
-  if (scope == Scope::grid)
-    return unit_of(source, {kernel_entry("Kernel::publish", bounds), kernel_entry("Kernel::finish", bounds)});
-  return unit_of(source,
-                 {kernel_entry(scope == Scope::warp ? "Kernel::reduce_by_warp" : "Kernel::reduce_by_block", bounds)});
+  if (scope == Scope::grid) return unit_of(source, {entry("Kernel::publish"), entry("Kernel::finish")});
+  return unit_of(source, {entry(scope == Scope::warp ? "Kernel::reduce_by_warp" : "Kernel::reduce_by_block")});
 }
 
 WorkShape CanonicalRows::shape() const {
-  const std::int64_t rows = std::max<std::int64_t>(1, axis.outer);
-  const std::int64_t bytes = std::max<std::int64_t>(1, axis.reduced) * element_bytes(problem);
+  const std::int64_t rows = at_least_one(axis.outer);
+  const std::int64_t bytes = at_least_one(axis.reduced) * element_bytes(problem);
   WorkShape shape{.block_threads = block_threads, .dependent_launch = true, .independent_blocks = scope != Scope::grid};
   if (is_by_lanes) {
     shape.tiles = divide_up(rows, tile_rows());

@@ -40,7 +40,7 @@ struct ColumnsLayout : ColumnsPolicy {
     const bool shifts = is_phase_matched && pack_elements > 1;
     columns = std::max(1, lanes() - (shifts ? 1 : 0)) * pack_elements;
     may_fold = 2 * last_of(problem, 2) <= columns;
-    folds = may_fold && !has_gaps() ? columns / std::max<std::int64_t>(1, axis.inner) : 1;
+    folds = may_fold && !has_gaps() ? columns / at_least_one(axis.inner) : 1;
     rows = divide_up(axis.reduced, folds);
     slice_tiles = may_fold ? 1 : divide_up(axis.inner, columns);
     tiles = axis.outer * slice_tiles;
@@ -52,8 +52,8 @@ struct ColumnsLayout : ColumnsPolicy {
 
   std::int64_t parts(std::int64_t max_blocks) const {
     if (!is_split()) return 1;
-    return std::clamp<std::int64_t>(max_blocks / std::max<std::int64_t>(1, tiles), 1,
-                                    std::max<std::int64_t>(1, divide_up(rows, threads_per_column)));
+    return std::clamp<std::int64_t>(max_blocks / at_least_one(tiles), 1,
+                                    at_least_one(divide_up(rows, threads_per_column)));
   }
 
   /// True if a thread takes its rows in at most so many tiles, in the whole size class.

@@ -109,10 +109,6 @@ class ReduceColumnsFamily final : public AxisFamily {
       : AxisFamily("reduce_columns", ColumnsPolicy::space(), {"outer", "reduced", "inner"}, 2,
                    {"reduce_columns.cuh", "staged_reduce.cuh", "canonical_columns.cuh"}) {}
 
-  bool offers_reproducible(const Problem& problem) const override {
-    return reduce_spec_of(problem).is_reproducible();
-  }
-
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
     if (is_canonical(problem_class.typical())) return CanonicalColumns(problem_class.typical(), policy).is_valid(facts);
     const View view(problem_class, policy, facts);
@@ -142,7 +138,9 @@ class ReduceColumnsFamily final : public AxisFamily {
     if (is_canonical(problem)) return CanonicalColumns(problem, policy).unit();
     const Layout layout(problem, policy);
     const int values = values_of(problem);
-    const std::string bounds = launch_bounds(layout.block_threads, layout.min_blocks);
+    const auto entry = [&](std::string_view body) {
+      return kernel_entry(body, layout.block_threads, layout.min_blocks);
+    };
     const auto direct = [&](std::int64_t sharing, std::int64_t pack, int unroll, bool folds) {
       const std::string_view starts = is_aligned(problem)       ? "aligned"
                                       : layout.is_phase_matched ? "phase_matched"
@@ -159,10 +157,10 @@ class ReduceColumnsFamily final : public AxisFamily {
       return unit_of(axis_prologue(problem, "reduce_columns.cuh\"\n#include \"staged_reduce.cuh") +
                          layout.staged_tile().source(false, values) +
                          direct(layout.block_threads / kLanesOfGaps, 1, 2, false),
-                     {kernel_entry("Kernel::reduce", bounds), kernel_entry("Columns::reduce", bounds)});
+                     {entry("Kernel::reduce"), entry("Columns::reduce")});
     Unit unit = unit_of(axis_prologue(problem, "reduce_columns.cuh") +
                             direct(layout.threads_per_column, layout.pack_elements, layout.unroll, layout.may_fold),
-                        {kernel_entry("Columns::reduce", bounds)});
+                        {entry("Columns::reduce")});
     unit.source += fmt::format(
         "static_assert(Columns::kTileColumns == {}, \"host and device disagree on the tile\");\n", layout.columns);
     if (layout.is_split()) unit.entries.push_back(combining_entry(layout.combining_block(), values));
@@ -180,9 +178,9 @@ class ReduceColumnsFamily final : public AxisFamily {
       shape.bytes_in_flight_per_block = tile.bytes();
       return shape;
     }
-    shape.tiles = std::max<std::int64_t>(1, layout.tiles);
+    shape.tiles = at_least_one(layout.tiles);
     if (layout.is_split()) {
-      shape.tiles *= std::max<std::int64_t>(1, divide_up(layout.rows, layout.tile_rows));
+      shape.tiles *= at_least_one(divide_up(layout.rows, layout.tile_rows));
       shape.launches = 2;
       shape.pipeline_fill_latencies = reduce_spec_of(problem).op == ReduceOp::logsumexp
                                           ? kPipelineFillLatenciesOfLogsumexp
@@ -190,7 +188,7 @@ class ReduceColumnsFamily final : public AxisFamily {
     }
     const std::int64_t used_columns = std::min(layout.columns, layout.folds * layout.axis.inner);
     shape.bytes_in_flight_per_block =
-        std::max<std::int64_t>(1, std::min(layout.tile_rows, layout.rows) * used_columns * layout.element);
+        at_least_one(std::min(layout.tile_rows, layout.rows) * used_columns * layout.element);
     return shape;
   }
 
@@ -206,7 +204,7 @@ class ReduceColumnsFamily final : public AxisFamily {
 
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override {
-    const std::int64_t most_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
+    const std::int64_t most_blocks = at_least_one(candidate.geometry.max_blocks);
     if (is_canonical(problem))
       return CanonicalColumns(problem, candidate.policy).encode(most_blocks, buffers, workspace, launches);
     Layout layout(problem, candidate.policy);

@@ -39,8 +39,7 @@ struct Layout : RowsPolicy {
 
   /// Blocks of a row that a grid shares.
   std::int64_t parts(std::int64_t max_blocks) const {
-    return std::clamp<std::int64_t>(max_blocks / std::max<std::int64_t>(1, rows), 1,
-                                    std::max<std::int64_t>(1, divide_up(packs, tile)));
+    return std::clamp<std::int64_t>(max_blocks / at_least_one(rows), 1, at_least_one(divide_up(packs, tile)));
   }
   CombiningBlock combining_block() const { return {block_threads, last_of(problem, 0)}; }
 };
@@ -113,10 +112,6 @@ class ReduceRowsFamily final : public AxisFamily {
       : AxisFamily("reduce_rows", RowsPolicy::space(), {"rows", "columns"}, 1,
                    {"reduce_rows.cuh", "staged_reduce.cuh", "canonical_rows.cuh"}) {}
 
-  bool offers_reproducible(const Problem& problem) const override {
-    return reduce_spec_of(problem).is_reproducible();
-  }
-
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
     const Problem& problem = problem_class.typical();
     if (is_canonical(problem)) return CanonicalRows(problem, policy).is_valid(facts);
@@ -141,32 +136,31 @@ class ReduceRowsFamily final : public AxisFamily {
     if (is_canonical(problem)) return CanonicalRows(problem, policy).unit();
     const Layout rows(problem, policy);
     const int values = values_of(problem);
-    const std::string bounds = launch_bounds(rows.block_threads, rows.min_blocks);
+    const auto entry = [&](std::string_view body) { return kernel_entry(body, rows.block_threads, rows.min_blocks); };
     const auto lanes = [&](int unroll, int at_once) {
       return fmt::format("using Lanes = hone::RowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n", rows.block_threads,
                          rows.threads_per_row, unroll, at_once, is_aligned(problem), values);
     };
     if (rows.is_direct_warp())
       return unit_of(axis_prologue(problem, "reduce_rows.cuh") + lanes(rows.unroll, rows.rows_per_thread),
-                     {kernel_entry("Lanes::reduce", bounds)});
+                     {entry("Lanes::reduce")});
     if (rows.is_staged())  // lanes take rows with gaps
       return unit_of(axis_prologue(problem, "staged_reduce.cuh\"\n#include \"reduce_rows.cuh") +
                          rows.staged_tile().source(true, values) + lanes(1, 1),
-                     {kernel_entry("Kernel::reduce", bounds), kernel_entry("Lanes::reduce", bounds)});
+                     {entry("Kernel::reduce"), entry("Lanes::reduce")});
     const std::string source = axis_prologue(problem, "reduce_rows.cuh") +
                                fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, Out, {}, hone::Tail::{}>;\n",
                                            rows.block_threads, rows.unroll, values, tail_parameter[rows.tail]);
     if (rows.scope == Scope::grid)
-      return unit_of(source, {kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
+      return unit_of(source, {entry("Kernel::reduce<hone::Grid::publish>"),
                               combining_entry(rows.combining_block(), values)});
-    return unit_of(source,
-                   {kernel_entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", rows.cluster_blocks), bounds)});
+    return unit_of(source, {entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", rows.cluster_blocks))});
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
     if (is_canonical(problem)) return CanonicalRows(problem, policy).shape();
     const Layout rows(problem, policy);
-    const std::int64_t packs = std::max<std::int64_t>(1, rows.packs), count = std::max<std::int64_t>(1, rows.rows);
+    const std::int64_t packs = at_least_one(rows.packs), count = at_least_one(rows.rows);
     WorkShape shape{.block_threads = rows.block_threads,
                     .dependent_launch = true,
                     .cluster_blocks = rows.cluster_blocks,
@@ -200,7 +194,7 @@ class ReduceRowsFamily final : public AxisFamily {
 
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override {
-    const std::int64_t max_blocks = std::max<std::int64_t>(1, candidate.geometry.max_blocks);
+    const std::int64_t max_blocks = at_least_one(candidate.geometry.max_blocks);
     if (is_canonical(problem))
       return CanonicalRows(problem, candidate.policy).encode(max_blocks, buffers, workspace, launches);
     const Layout layout(problem, candidate.policy);
@@ -214,8 +208,8 @@ class ReduceRowsFamily final : public AxisFamily {
     if (is_shared) blocks = rows * parts;
     else if (layout.scope == Scope::warp) blocks = std::min(divide_up(rows, layout.tile_rows()), max_blocks);
     else if (layout.scope == Scope::cluster)
-      blocks = std::clamp<std::int64_t>(max_blocks / layout.cluster_blocks, 1, std::max<std::int64_t>(1, rows)) *
-               layout.cluster_blocks;
+      blocks =
+          std::clamp<std::int64_t>(max_blocks / layout.cluster_blocks, 1, at_least_one(rows)) * layout.cluster_blocks;
     Launch& main = add_launch(launches, blocks, layout.block_threads,
                               RowsArguments{.in = buffers[0],
                                             .out = buffers[1],

@@ -14,7 +14,6 @@
 #include "runtime/families/counts.h"
 #include "runtime/families/expectation.h"
 #include "runtime/families/work_division.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -69,28 +68,23 @@ struct RmsNormPolicy {
 
 /// The division of a problem, or of the typical one of a class, by a policy.
 struct Layout : RmsNormPolicy {
-  std::int64_t rows, packs;  ///< packs of a row
-  std::int64_t pack_bytes, row_threads, held_packs;
-  std::int64_t tile_rows = 1;
-  std::int64_t streams;  ///< arrays that are read
+  const Problem& problem;
+  std::int64_t rows = problem.extents[0];
+  std::int64_t pack_bytes = problem.alignment;
+  std::int64_t packs = problem.extents[1] * element_bytes(problem) / pack_bytes;  ///< of a row
+  std::int64_t row_threads = scope == Scope::warp ? threads_per_row : std::int64_t{block_threads} * cluster_blocks;
+  std::int64_t held_packs = row_threads * packs_per_thread;
+  std::int64_t tile_rows = scope == Scope::warp ? block_threads / threads_per_row * rows_per_thread : 1;
+  std::int64_t streams = has_residual(problem) ? 2 : 1;  ///< arrays that are read
 
-  Layout(const Problem& problem, const Policy& of)
-      : RmsNormPolicy(of.as<RmsNormPolicy>()),
-        rows(problem.extents[0]),
-        packs(problem.extents[1] * element_bytes(problem) / problem.alignment),
-        pack_bytes(problem.alignment),
-        row_threads(scope == Scope::warp ? threads_per_row : std::int64_t{block_threads} * cluster_blocks),
-        held_packs(row_threads * packs_per_thread),
-        streams(has_residual(problem) ? 2 : 1) {
-    if (scope == Scope::warp) tile_rows = block_threads / threads_per_row * rows_per_thread;
-  }
+  Layout(const Problem& of, const Policy& policy) : RmsNormPolicy(policy.as<RmsNormPolicy>()), problem(of) {}
 
-  std::int64_t tiles() const { return std::max<std::int64_t>(1, divide_up(rows, tile_rows)) * cluster_blocks; }
+  std::int64_t tiles() const { return at_least_one(divide_up(rows, tile_rows)) * cluster_blocks; }
 
   /// The registers of what a thread holds while rows are loaded, weights included.
-  std::int64_t registers(bool weighted) const {
+  std::int64_t registers() const {
     const std::int64_t words = packs_per_thread * divide_up(pack_bytes, 4);
-    return words * (rows_per_thread * streams + (weighted ? 1 : 0));
+    return words * (rows_per_thread * streams + (has_weight(problem) ? 1 : 0));
   }
 };
 
@@ -100,7 +94,7 @@ using View = PolicyView<Layout>;
 constexpr std::array<PruneRule<View>, 7> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::one>,
     {"half of the threads or of their packs have no work", "102.6 % (H100, prune_rules)",
-     [](const View& v) { return v.held_packs >= 2 * std::max<std::int64_t>(1, v.packs); }},
+     [](const View& v) { return v.held_packs >= 2 * at_least_one(v.packs); }},
     {"reads again what it does not hold, though others hold a row", "130.5 % (H100, prune_rules)",
      [](const View& v) {  // where nothing else can, a large block reads what it does not hold twice
        const bool is_last_resort = v.block_threads == 512 && v.packs_per_thread == 8;
@@ -112,7 +106,7 @@ constexpr std::array<PruneRule<View>, 7> kPruneRules{{
      [](const View& v) {
        const std::int64_t others = element_bytes(v.problem) < 4 ? 36 : 24;  // indices, pointers, a pack as floats
        const std::int64_t share = std::min<std::int64_t>(224, v.facts.registers_per_sm / v.block_threads);
-       return share > 0 && v.registers(has_weight(v.problem)) > share - others;
+       return share > 0 && v.registers() > share - others;
      }},
     {"several rows at once, though one alone has enough loads in flight", kNotMeasured,
      [](const View& v) {
@@ -152,9 +146,8 @@ class RmsNormVerifier final : public Verifier {
     return row_parts(problem.extents[0], problem.extents[1], pitch_of(problem, 1));
   }
 
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override {
+  std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                     ArrayBytes outputs) const override {
     const Layout layout(problem, candidate.policy);
     // A pack's squares, the packs of a thread, its lanes, warps and blocks.
     const std::int64_t of_pack = layout.pack_bytes / element_bytes(problem);
@@ -251,7 +244,7 @@ class RmsNormFamily final : public BuiltInFamily {
                        .space = RmsNormPolicy::space(),
                        .extent_names = {"rows", "columns"},
                        .operations = kOperations,
-                       .sources = [] { return kernel_sources({"rms_norm.cuh"}); }}) {}
+                       .kernels = {"rms_norm.cuh"}}) {}
 
   std::string refuse(const Problem& problem) const override {
     const auto because = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };
@@ -286,21 +279,19 @@ class RmsNormFamily final : public BuiltInFamily {
     const std::int64_t last = problem_class.sizes()[1].last;
     const bool is_wide = last > std::numeric_limits<std::int32_t>::max();
     const bool has_rest = last * element_bytes(problem) / layout.pack_bytes > layout.held_packs;
-    Unit unit;
-    unit.source = fmt::format(
+    const std::string source = fmt::format(
         "#include \"rms_norm.cuh\"\n\n"
         "using Kernel = hone::RmsNorm<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;\n"
         "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
         info(problem.dtype).cuda_name, index_type(is_wide), layout.pack_bytes / element_bytes(problem),
         has_weight(problem), has_residual(problem), layout.block_threads, layout.row_threads, layout.packs_per_thread,
         layout.rows_per_thread, has_rest, sizeof(RmsNormArguments));
-    unit.entries = {kernel_entry("Kernel::run", launch_bounds(layout.block_threads, layout.min_blocks))};
-    return unit;
+    return unit_of(source, {kernel_entry("Kernel::run", layout.block_threads, layout.min_blocks)});
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
     const Layout layout(problem, policy);
-    const std::int64_t packs = std::max<std::int64_t>(1, layout.packs), held = std::min(packs, layout.held_packs);
+    const std::int64_t packs = at_least_one(layout.packs), held = std::min(packs, layout.held_packs);
     const double read_twice = static_cast<double>(packs - held) / static_cast<double>(packs);
     return {.block_threads = layout.block_threads,
             .tiles = layout.tiles(),
@@ -332,7 +323,7 @@ class RmsNormFamily final : public BuiltInFamily {
     arguments.columns = static_cast<std::uint64_t>(problem.extents[1]);
     arguments.in_pitch = pitch_of(problem, 0);
     arguments.out_pitch = pitch_of(problem, 1);
-    arguments.mean_factor = 1 / static_cast<float>(std::max<std::int64_t>(1, problem.extents[1]));
+    arguments.mean_factor = 1 / static_cast<float>(at_least_one(problem.extents[1]));
     arguments.eps = static_cast<float>(eps_of(problem));
     const std::int64_t grid = std::max(cluster, candidate.geometry.max_blocks / cluster * cluster);
     add_launch(launches, std::min(grid, layout.tiles()), layout.block_threads, arguments).cluster_blocks =

@@ -30,7 +30,6 @@ constexpr int kLeastMergedItems = 7;
 /// Each may take a register of its own.
 constexpr int kMostBytesOfSmallElements = 64;
 
-const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
 std::int64_t segments_of(const Problem& problem) { return problem.extents[0]; }
 std::int64_t elements_of(const Problem& problem) { return problem.extents[1]; }
 
@@ -52,12 +51,12 @@ struct Layout : SegmentedPolicy {
   Layout(const Problem& of, const Policy& policy) : SegmentedPolicy(policy.as<SegmentedPolicy>()), problem(of) {
     const std::int64_t items = is_merged() ? segments + elements : segments;
     const std::int64_t tile_items = is_merged() ? merged_items : block_threads / group_threads();
-    tiles = tile_items > 0 ? std::max<std::int64_t>(1, divide_up(items, tile_items)) : 1;
+    tiles = tile_items > 0 ? at_least_one(divide_up(items, tile_items)) : 1;
   }
 
   bool is_direct() const { return !is_merged() && !is_in_tiles(); }
   /// The chunks that a warp of the canonical tree has in flight.
-  std::int64_t chunks() const { return std::max<std::int64_t>(1, thread_bytes / kLaneChunkBytes); }
+  std::int64_t chunks() const { return at_least_one(thread_bytes / kLaneChunkBytes); }
   bool has_wide_index() const { return counts_in_64_bits(problem); }
   std::size_t state() const { return state_bytes(reduce_spec_of(problem), has_wide_index()); }
   std::size_t carry_bytes() const { return (has_wide_index() ? 8 : 4) + 2 * state(); }
@@ -184,10 +183,7 @@ SegmentedReduceFamily::SegmentedReduceFamily(DType offsets)
                      .space = SegmentedPolicy::space(),
                      .extent_names = {"segments", "elements"},
                      .operations = reduce_family().operations(),
-                     .sources =
-                         [] {
-                           return operation_sources({"segmented_reduce.cuh", "canonical_segments.cuh"});
-                         }}),
+                     .kernels = with_operations({"segmented_reduce.cuh", "canonical_segments.cuh"})}),
       offsets_(offsets) {}
 
 std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
@@ -245,7 +241,7 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
                                                               : "DirectSegments";
 
   Unit unit;
-  for (const std::string& header : op.headers) unit.source += fmt::format("#include \"{}\"\n", header);
+  unit.source = op.includes;
   unit.source += fmt::format(
       "#include \"{header}\"\n\n"
       "using Op = {op};\n"
@@ -265,16 +261,14 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
     unit.source += fmt::format("static_assert(Kernel::kTileItems == {}, \"host and device disagree on the tile\");\n",
                                segmented.merged_items);
 
-  const std::string bounds = launch_bounds(segmented.block_threads, segmented.min_blocks);
-  if (!segmented.is_merged()) {
-    unit.entries = {kernel_entry(fmt::format("Kernel::reduce<{}>", segmented.group_threads()), bounds)};
-  } else if (segmented.joins_in_second_kernel()) {
-    unit.entries = {
-        kernel_entry("Kernel::reduce<hone::Grid::publish>", bounds),
-        kernel_entry(fmt::format("hone::combine_shares<Op, Arrays, {}>", kJoinThreads), std::to_string(kJoinThreads))};
-  } else {
-    unit.entries = {kernel_entry("Kernel::reduce<hone::Grid::last_block>", bounds)};
-  }
+  const std::string argument = segmented.joins_in_second_kernel() ? "hone::Grid::publish"
+                               : segmented.is_merged()            ? "hone::Grid::last_block"
+                                                                  : std::to_string(segmented.group_threads());
+  unit.entries = {kernel_entry(fmt::format("Kernel::reduce<{}>", argument), segmented.block_threads,
+                               segmented.min_blocks)};
+  if (segmented.joins_in_second_kernel())
+    unit.entries.push_back(
+        kernel_entry(fmt::format("hone::combine_shares<Op, Arrays, {}>", kJoinThreads), kJoinThreads));
   return unit;
 }
 

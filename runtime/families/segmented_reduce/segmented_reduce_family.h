@@ -62,8 +62,7 @@ class SegmentedReduceFamily final : public BuiltInFamily, LinesVerifier {
 
  private:
   std::vector<ElementRange> verified_lines(const Problem& problem) const override;
-  std::function<Line(std::int64_t)> lines(const Problem& problem,
-                                          std::span<const std::vector<std::byte>> patterns) const override;
+  std::function<Line(std::int64_t)> lines(const Problem& problem, ArrayBytes patterns) const override;
   std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override;
 
   DType offsets_;

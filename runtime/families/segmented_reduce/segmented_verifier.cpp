@@ -66,7 +66,7 @@ std::vector<ElementRange> SegmentedReduceFamily::verified_lines(const Problem& p
 }
 
 std::function<LinesVerifier::Line(std::int64_t)> SegmentedReduceFamily::lines(
-    const Problem&, std::span<const std::vector<std::byte>> patterns) const {
+    const Problem&, ArrayBytes patterns) const {
   return [offsets = segment_offsets::Offsets(offsets_, patterns[1])](std::int64_t segment) {
     return Line{.elements = offsets[segment + 1] - offsets[segment], .first = offsets[segment]};
   };

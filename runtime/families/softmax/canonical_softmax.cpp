@@ -16,8 +16,8 @@ constexpr std::int64_t kMostHeldBytes = 32 * 1024;    ///< some block holds a ro
 struct View : PolicyView<CanonicalSoftmax> {
   using PolicyView::PolicyView;
 
-  std::int64_t row_bytes = std::max<std::int64_t>(1, columns) * traits.in_bytes;
-  std::int64_t longest = std::max<std::int64_t>(1, last_of(problem, 1));  ///< row of the class
+  std::int64_t row_bytes = at_least_one(columns) * traits.in_bytes;
+  std::int64_t longest = at_least_one(last_of(problem, 1));  ///< row of the class
 };
 
 constexpr std::array<PruneRule<View>, 7> kRules{{
@@ -62,7 +62,6 @@ Reason CanonicalSoftmax::prune(const ProblemClass& problem_class, const Policy& 
 }
 
 Unit CanonicalSoftmax::unit() const {
-  const std::string bounds = launch_bounds(block_threads, min_blocks);
   std::string source = fmt::format(
       "#include \"canonical_softmax_rows.cuh\"\n\n"
       "using Types = hone::CanonicalSoftmaxTypes<{}, {}, {}, {}, {}, {}>;\n"
@@ -73,7 +72,7 @@ Unit CanonicalSoftmax::unit() const {
     source += fmt::format(
         "using Kernel = {};\nstatic_assert(Kernel::kMostColumns == {}, \"host and device disagree\");\n", kernel,
         most_columns);
-    return unit_of(source, {kernel_entry("Kernel::run", bounds)});
+    return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
   };
   if (scope == Scope::warp)
     return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}>", block_threads, threads_per_row,
@@ -84,12 +83,12 @@ Unit CanonicalSoftmax::unit() const {
   source += fmt::format("using Kernel = hone::CanonicalSoftmaxRows<Types, {}, {}>;\n"
                         "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
                         block_threads, chunks_at_once, tile * traits.in_bytes);
-  return unit_of(source, {kernel_entry("Kernel::run", bounds)});
+  return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
 }
 
 WorkShape CanonicalSoftmax::shape() const {
-  const std::int64_t count = std::max<std::int64_t>(1, rows);
-  const std::int64_t row_bytes = std::max<std::int64_t>(1, columns) * traits.in_bytes;
+  const std::int64_t count = at_least_one(rows);
+  const std::int64_t row_bytes = at_least_one(columns) * traits.in_bytes;
   WorkShape shape{.block_threads = block_threads, .dependent_launch = true};
   if (scope == Scope::warp) {
     const std::int64_t groups = block_threads / threads_per_row;
@@ -105,7 +104,7 @@ WorkShape CanonicalSoftmax::shape() const {
 
 void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> buffers, LaunchList& launches) const {
   const bool is_by_lanes = scope == Scope::warp;
-  const std::int64_t tiles = is_by_lanes ? 1 : std::max<std::int64_t>(1, divide_up(columns, tile));
+  const std::int64_t tiles = is_by_lanes ? 1 : at_least_one(divide_up(columns, tile));
   const Spans division = Spans::of(tiles, kMostSpanRounds);
   const std::int64_t blocks = is_by_lanes ? divide_up(rows, block_threads / threads_per_row) : rows;
   with_accumulator(traits, [&]<class Acc>(Acc) {

@@ -1,7 +1,6 @@
 #include "runtime/families/softmax/softmax_base.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -144,7 +143,7 @@ std::vector<BufferSpec> SoftmaxBase::buffers(const Problem& problem) const {
 
 std::int64_t SoftmaxBase::pack_elements(const Problem& problem) {
   const SoftmaxTraits traits(problem);
-  return std::max<std::int64_t>(1, problem.alignment / std::max(traits.in_bytes, traits.out_bytes));
+  return at_least_one(problem.alignment / std::max(traits.in_bytes, traits.out_bytes));
 }
 
 std::string SoftmaxBase::type_list(const Problem& problem) {

@@ -11,7 +11,6 @@
 #include "kernel_templates/softmax_arguments.h"
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 
@@ -67,9 +66,8 @@ class SoftmaxBase : public BuiltInFamily, Verifier {
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const final;
   std::vector<Problem> verified_problems(const Problem& problem) const final;
   std::vector<ElementRange> verified_parts(const Problem& problem, int buffer) const final;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const final;
+  std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                     ArrayBytes outputs) const final;
 
   static bool is_over_columns(const Problem& problem) { return problem.family == &softmax_columns_family(); }
 

@@ -42,41 +42,35 @@ constexpr std::int64_t kMostElementsOfLargeBlocks = 16;
 constexpr std::int64_t kLeastSharedRows = 64;
 
 struct Layout : SoftmaxColumnPolicy {
-  SoftmaxTraits traits;
-  std::int64_t outer, reduced, inner;
-  std::int64_t elements;  ///< of a pack
+  const Problem& problem;
+  SoftmaxTraits traits{problem};
+  std::int64_t outer = problem.extents[0], reduced = problem.extents[1], inner = problem.extents[2];
+  std::int64_t elements = SoftmaxBase::pack_elements(problem);  ///< of a pack
 
-  Layout(const Problem& problem, const Policy& policy)
-      : SoftmaxColumnPolicy(policy.as<SoftmaxColumnPolicy>()),
-        traits(problem),
-        outer(problem.extents[0]),
-        reduced(problem.extents[1]),
-        inner(problem.extents[2]),
-        elements(SoftmaxBase::pack_elements(problem)) {}
+  Layout(const Problem& of, const Policy& policy)
+      : SoftmaxColumnPolicy(policy.as<SoftmaxColumnPolicy>()), problem(of) {}
 
   std::int64_t tile_columns() const { return lanes * elements; }
   std::int64_t column_tiles(std::int64_t of_inner) const { return divide_up(of_inner, tile_columns()); }
-  std::int64_t tiles() const { return std::max<std::int64_t>(1, outer * column_tiles(inner)); }
+  std::int64_t tiles() const { return at_least_one(outer * column_tiles(inner)); }
 
   /// Rows that a block has in registers, or loads at once.
   std::int64_t held_rows() const { return row_lanes() * packs_per_thread; }
 
   /// Shared memory of the kernels: states that meet, those of a cluster's blocks, and the combined ones.
   std::int64_t static_smem_bytes() const {
-    const std::int64_t meeting = std::max<std::int64_t>(block_threads / 32, block_threads / lanes);
-    const std::int64_t places = lanes < 32 ? block_threads / 32 : meeting;
     const std::int64_t of_cluster = cluster_blocks > 1 ? cluster_blocks : 0;
-    return (places + of_cluster + 1) * tile_columns() * static_cast<std::int64_t>(traits.state_bytes());
+    return (block_threads / 32 + of_cluster + 1) * tile_columns() * static_cast<std::int64_t>(traits.state_bytes());
   }
 
   /// Partial states of one chunk of all tiles.
   std::int64_t partials_per_chunk(std::int64_t of_outer, std::int64_t of_inner) const {
-    return std::max<std::int64_t>(1, of_outer * column_tiles(of_inner) * tile_columns());
+    return at_least_one(of_outer * column_tiles(of_inner) * tile_columns());
   }
 
   std::int64_t most_chunks() const {
-    const std::int64_t of_rows = divide_up(std::max<std::int64_t>(1, reduced), held_rows());
-    return std::max<std::int64_t>(1, std::min(of_rows, traits.most_partials() / partials_per_chunk(outer, inner)));
+    const std::int64_t of_rows = divide_up(at_least_one(reduced), held_rows());
+    return at_least_one(std::min(of_rows, traits.most_partials() / partials_per_chunk(outer, inner)));
   }
 
   std::int64_t work_items() const { return tiles() * (in_chunks() ? most_chunks() : std::int64_t{cluster_blocks}); }
@@ -131,7 +125,7 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
                      .space = SoftmaxColumnPolicy::space(),
                      .extent_names = {"outer", "reduced", "inner"},
                      .operations = kSoftmaxOperations,
-                     .sources = [] { return kernel_sources({"softmax_columns.cuh"}); }}) {}
+                     .kernels = {"softmax_columns.cuh"}}) {}
 
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
     const View view(problem_class, policy, facts);
@@ -149,8 +143,7 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
     const Problem& problem = problem_class.typical();
     const Layout layout(problem, policy);
-    Unit unit;
-    unit.source = fmt::format(
+    const std::string source = fmt::format(
         "#include \"softmax_columns.cuh\"\n\n"
         "using Types = hone::ColumnTypes<{types}, {log}, {elements}>;\n"
         "using Kernel = hone::SoftmaxColumns<Types, {threads}, {lanes}, {packs}>;\n"
@@ -160,18 +153,16 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
         fmt::arg("elements", layout.elements), fmt::arg("threads", layout.block_threads),
         fmt::arg("lanes", layout.lanes), fmt::arg("packs", layout.packs_per_thread),
         fmt::arg("columns", layout.tile_columns()), fmt::arg("state", layout.traits.state_bytes()));
-    const std::string bounds = launch_bounds(layout.block_threads, layout.min_blocks);
-    if (layout.in_chunks()) {
-      unit.entries = {kernel_entry("Kernel::publish_chunks", bounds), kernel_entry("Kernel::write_chunks", bounds)};
-    } else {
-      unit.entries = {kernel_entry(fmt::format("Kernel::whole<{}>", layout.cluster_blocks), bounds)};
-    }
-    return unit;
+    const auto entry = [&](std::string_view body) {
+      return kernel_entry(body, layout.block_threads, layout.min_blocks);
+    };
+    if (layout.in_chunks()) return unit_of(source, {entry("Kernel::publish_chunks"), entry("Kernel::write_chunks")});
+    return unit_of(source, {entry(fmt::format("Kernel::whole<{}>", layout.cluster_blocks))});
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
     const Layout layout(problem, policy);
-    const std::int64_t rows = std::max<std::int64_t>(1, layout.reduced);
+    const std::int64_t rows = at_least_one(layout.reduced);
     const std::int64_t held = layout.in_chunks() ? 0 : std::min(rows, layout.held_rows());
     const std::int64_t at_once = std::min(rows, layout.held_rows()) * std::min(layout.inner, layout.tile_columns());
     return {.block_threads = layout.block_threads,
@@ -214,7 +205,6 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
     });
   }
 
-  /// A few columns, in the rows at the beginning, at the end and here and there between.
   std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override {
     const Layout layout(problem, candidate.policy);
     // A thread's rows one after the other, then lanes, warps, blocks and chunks, some of them in a row as well.

@@ -120,10 +120,8 @@ class SoftmaxFamily final : public SoftmaxBase {
                      .space = SoftmaxRowPolicy::space(),
                      .extent_names = {"rows", "columns"},
                      .operations = kSoftmaxOperations,
-                     .sources = [] {
-                       return kernel_sources({"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh",
-                                              "canonical_softmax_rows.cuh"});
-                     }}) {}
+                     .kernels = {"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh",
+                                 "canonical_softmax_rows.cuh"}}) {}
 
   bool offers_reproducible(const Problem&) const override { return true; }
 
@@ -174,7 +172,7 @@ class SoftmaxFamily final : public SoftmaxBase {
         fmt::arg("state", layout.traits.state_bytes()));
 
     const auto add_entry = [&](std::string_view body) {
-      unit.entries.push_back(kernel_entry(body, launch_bounds(layout.block_threads, layout.min_blocks)));
+      unit.entries.push_back(kernel_entry(body, layout.block_threads, layout.min_blocks));
     };
     switch (layout.algorithm()) {
       case Algorithm::group:
@@ -219,10 +217,10 @@ class SoftmaxFamily final : public SoftmaxBase {
     if (layout.cuts_rows()) {
       shape.bytes_in_flight_per_block = layout.block_threads * layout.packs_per_thread * layout.pack_in_bytes();
       shape.traffic = layout.traits.traffic(layout.algorithm() == Algorithm::chunks ? 1 : 0, 1);
-    } else if (layout.algorithm() == Algorithm::group || layout.algorithm() == Algorithm::tiles) {
+    } else if (layout.scope == Scope::warp) {
       shape.bytes_in_flight_per_block = layout.tile_rows() * row_bytes;
     } else {
-      const std::int64_t packs = std::max<std::int64_t>(1, layout.packs());
+      const std::int64_t packs = at_least_one(layout.packs());
       const std::int64_t held = std::min(packs, layout.held_packs(packs));
       shape.bytes_in_flight_per_block = held * layout.pack_in_bytes() / layout.cluster_blocks;
       shape.traffic = layout.traits.traffic(packs - held, packs);
@@ -243,21 +241,18 @@ class SoftmaxFamily final : public SoftmaxBase {
       return CanonicalSoftmax(problem, candidate.policy).encode(max_blocks, buffers, launches);
     const Layout layout(problem, candidate.policy);
     with_accumulator(layout.traits, [&]<class Acc>(Acc) {
-      SoftmaxArguments<Acc> arguments{.in = buffers[0],
-                                      .out = buffers[1],
-                                      .workspace = workspace,
-                                      .rows = static_cast<std::uint64_t>(layout.rows),
-                                      .columns = static_cast<std::uint64_t>(layout.columns),
-                                      .in_pitch = pitch(problem, 0),
-                                      .out_pitch = pitch(problem, 1),
-                                      .scale = softmax_factors<Acc>(problem),
-                                      .chunks = 0,
-                                      .packs_per_thread = 0,
-                                      .lag = 0};
-      if (layout.cuts_rows()) arguments.chunks = static_cast<unsigned>(layout.chunks(max_blocks));
-      if (layout.algorithm() == Algorithm::pipeline) arguments.lag = static_cast<unsigned>(layout.lag(max_blocks));
-      if (layout.smem_kib > 0 && (layout.algorithm() == Algorithm::block || layout.algorithm() == Algorithm::cluster))
-        arguments.packs_per_thread = static_cast<unsigned>(layout.shared_packs(layout.packs()));
+      const SoftmaxArguments<Acc> arguments{
+          .in = buffers[0],
+          .out = buffers[1],
+          .workspace = workspace,
+          .rows = static_cast<std::uint64_t>(layout.rows),
+          .columns = static_cast<std::uint64_t>(layout.columns),
+          .in_pitch = pitch(problem, 0),
+          .out_pitch = pitch(problem, 1),
+          .scale = softmax_factors<Acc>(problem),
+          .chunks = static_cast<unsigned>(layout.cuts_rows() ? layout.chunks(max_blocks) : 0),
+          .packs_per_thread = static_cast<unsigned>(layout.shared_packs(layout.packs())),
+          .lag = static_cast<unsigned>(layout.algorithm() == Algorithm::pipeline ? layout.lag(max_blocks) : 0)};
       for (int entry = 0; entry < (layout.algorithm() == Algorithm::chunks ? 2 : 1); ++entry) {
         Launch& launch = add_launch(launches, layout.grid(max_blocks), layout.block_threads, arguments);
         launch.entry = entry;

@@ -110,28 +110,6 @@ class Reference {
   Wide scale_ = 1;
 };
 
-template <class Wide>
-std::string verify_in(const Computation& computation, std::span<const std::byte> pattern,
-                      std::span<const ElementRange> parts, const std::function<Line(std::int64_t)>& line_of,
-                      std::span<const std::byte> output) {
-  const Reference<Wide> reference(computation, pattern);
-  const std::vector<long double> found = reduce_reference::decode(computation.result, output);
-  std::unordered_map<std::int64_t, LineState<Wide>> states;  // by the line's first element
-  std::size_t at = 0;
-  for (const ElementRange& part : parts) {
-    for (std::int64_t element = part.first; element < part.first + part.count; ++element, ++at) {
-      const Line line = line_of(element);
-      const auto [state, is_new] = states.try_emplace(line.in_first);
-      if (is_new) state->second = reference.state_of(line);
-      const std::int64_t index = (element - line.out_first) / line.out_stride;
-      const std::string wrong =
-          reference.result_of(line, index, state->second).compare(computation.result, found.at(at));
-      if (!wrong.empty()) return fmt::format("element {} of the output: {}", element, wrong);
-    }
-  }
-  return "";
-}
-
 }  // namespace
 
 std::span<const std::string_view> input_kinds() { return kKinds; }
@@ -139,8 +117,25 @@ std::span<const std::string_view> input_kinds() { return kKinds; }
 std::string verify(const Computation& computation, std::span<const std::byte> pattern,
                    std::span<const ElementRange> parts, const std::function<Line(std::int64_t)>& line_of,
                    std::span<const std::byte> output) {
-  return computation.accumulator == DType::f64 ? verify_in<long double>(computation, pattern, parts, line_of, output)
-                                               : verify_in<double>(computation, pattern, parts, line_of, output);
+  const auto verify_in = [&]<class Wide>(Wide) -> std::string {
+    const Reference<Wide> reference(computation, pattern);
+    const std::vector<long double> found = reduce_reference::decode(computation.result, output);
+    std::unordered_map<std::int64_t, LineState<Wide>> states;  // by the line's first element
+    std::size_t at = 0;
+    for (const ElementRange& part : parts) {
+      for (std::int64_t element = part.first; element < part.first + part.count; ++element, ++at) {
+        const Line line = line_of(element);
+        const auto [state, is_new] = states.try_emplace(line.in_first);
+        if (is_new) state->second = reference.state_of(line);
+        const std::int64_t index = (element - line.out_first) / line.out_stride;
+        const std::string wrong =
+            reference.result_of(line, index, state->second).compare(computation.result, found.at(at));
+        if (!wrong.empty()) return fmt::format("element {} of the output: {}", element, wrong);
+      }
+    }
+    return "";
+  };
+  return computation.accumulator == DType::f64 ? verify_in(0.0L) : verify_in(0.0);
 }
 
 }  // namespace hone::softmax_reference

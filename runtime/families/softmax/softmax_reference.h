@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <hone/dtype.h>
 #include <hone/kernel_family.h>

@@ -44,32 +44,28 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
   /// Rows whose partial results a pipeline keeps (kRing of softmax_pipeline.cuh).
   static constexpr std::int64_t kPipelinedRows = 16;
 
-  SoftmaxTraits traits;
-  std::int64_t rows, columns;
-  std::int64_t center_columns, center_packs;  ///< of a row in the middle of the class
-  std::int64_t row_threads;                   ///< that share a row; of chunks, of a chunk
-  std::int64_t row_packs = 1;                 ///< of a row in each thread's registers
+  const Problem& problem;
+  SoftmaxTraits traits{problem};
+  bool is_aligned = problem.alignment >= kMaxAlignment;
+  std::int64_t rows = problem.extents[0], columns = problem.extents[1];
+  std::int64_t center_columns = center_of(problem, 1);  ///< of a row in the middle of the class
+  std::int64_t center_packs = at_least_one(center_columns / traits.pack_elements);
+  /// The threads of a row; with chunks, of a chunk.
+  std::int64_t row_threads = threads_per_row > 0 ? threads_per_row : std::int64_t{block_threads} * cluster_blocks;
+  std::int64_t row_packs = 1;  ///< of a row in each thread's registers
   std::int64_t rows_at_once = 1;
   std::int64_t least_each = 0;     ///< elements of a row for each thread of a tile, at least
   std::int64_t elements_each = 1;  ///< and at most
-  bool is_aligned;
 
-  SoftmaxRowLayout(const Problem& problem, const Policy& of)
-      : SoftmaxRowPolicy(of.as<SoftmaxRowPolicy>()),
-        traits(problem),
-        rows(problem.extents[0]),
-        columns(problem.extents[1]),
-        center_columns(center_of(problem, 1)),
-        center_packs(std::max<std::int64_t>(1, center_columns / traits.pack_elements)),
-        row_threads(threads_per_row > 0 ? threads_per_row : std::int64_t{block_threads} * cluster_blocks),
-        is_aligned(problem.alignment >= kMaxAlignment) {
+  SoftmaxRowLayout(const Problem& of, const Policy& policy)
+      : SoftmaxRowPolicy(policy.as<SoftmaxRowPolicy>()), problem(of) {
     if (algorithm() == Algorithm::group) {
       row_packs = divide_up(center_packs, row_threads);
-      rows_at_once = std::max<std::int64_t>(1, packs_per_thread / row_packs);
+      rows_at_once = at_least_one(packs_per_thread / row_packs);
     } else if (algorithm() == Algorithm::tiles) {
       // Winners are verified on rows that are shorter by one, too.
       least_each = std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads;
-      elements_each = std::max<std::int64_t>(1, divide_up(last_of(problem, 1), row_threads));
+      elements_each = at_least_one(divide_up(last_of(problem, 1), row_threads));
       // Two 16-byte loads a thread in flight.
       const std::int64_t row_bytes = center_columns * traits.in_bytes;
       rows_at_once = std::clamp<std::int64_t>(2 * kMaxAlignment * row_threads / row_bytes, 1, 8);
@@ -107,20 +103,13 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
 
   /// Tiles of the grid-stride loop.
   std::int64_t tiles() const {
-    switch (algorithm()) {
-      case Algorithm::group:
-      case Algorithm::tiles: return std::max<std::int64_t>(1, divide_up(rows, tile_rows()));
-      case Algorithm::block:
-      case Algorithm::cluster: return std::max<std::int64_t>(1, rows) * cluster_blocks;
-      case Algorithm::chunks:
-      case Algorithm::pipeline: break;
-    }
-    return std::max<std::int64_t>(1, rows) * chunk_tiles();
+    if (scope == Scope::warp) return at_least_one(divide_up(rows, tile_rows()));
+    return at_least_one(rows) * (cuts_rows() ? chunk_tiles() : cluster_blocks);
   }
 
   /// Loads of a whole block that a row takes, which more chunks could not share out.
   std::int64_t chunk_tiles() const {
-    return std::max<std::int64_t>(1, divide_up(packs(), std::int64_t{block_threads} * std::max(1, packs_per_thread)));
+    return at_least_one(divide_up(packs(), std::int64_t{block_threads} * std::max(1, packs_per_thread)));
   }
   std::int64_t grid(std::int64_t max_blocks) const {
     const std::int64_t cluster = cluster_blocks;
@@ -128,8 +117,8 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
   }
   std::int64_t chunks(std::int64_t max_blocks) const {
     if (algorithm() == Algorithm::pipeline) return std::min(chunk_tiles(), traits.most_partials() / kPipelinedRows);
-    const std::int64_t row_count = std::max<std::int64_t>(1, rows);
-    const std::int64_t most = std::max<std::int64_t>(1, std::min(chunk_tiles(), traits.most_partials() / row_count));
+    const std::int64_t row_count = at_least_one(rows);
+    const std::int64_t most = at_least_one(std::min(chunk_tiles(), traits.most_partials() / row_count));
     return best_chunks(grid(max_blocks), row_count, most);
   }
 

@@ -67,9 +67,8 @@ std::vector<ElementRange> SoftmaxBase::verified_parts(const Problem& problem, in
   return row_parts(problem.extents[0], problem.extents[1], pitch(problem, 1));
 }
 
-std::string SoftmaxBase::verify(const Problem& problem, const Candidate& candidate,
-                                std::span<const std::vector<std::byte>> patterns,
-                                std::span<const std::vector<std::byte>> outputs) const {
+std::string SoftmaxBase::verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                                ArrayBytes outputs) const {
   const SoftmaxTraits traits(problem);
   const softmax_reference::Computation computation{.dtype = traits.in,
                                                    .result = traits.out,

@@ -25,17 +25,15 @@ class SpecVerifier final : public Verifier {
   /// The size itself, sizes that are smaller by one in each extent, and one that no tile divides.
   std::vector<Problem> verified_problems(const Problem& problem) const override;
 
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override;
+  std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                     ArrayBytes outputs) const override;
 
   bool has_reference_kernel() const override;
   Unit reference_unit(const Problem& problem) const override;
   void encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
                         LaunchList& launches) const override;
-  std::string compare(const Problem& problem, const Candidate& candidate,
-                      std::span<const std::vector<std::byte>> expected,
-                      std::span<const std::vector<std::byte>> outputs) const override;
+  std::string compare(const Problem& problem, const Candidate& candidate, ArrayBytes expected,
+                      ArrayBytes outputs) const override;
 
  private:
   const SpecFamily& family_;

@@ -10,7 +10,6 @@
 #include "kernel_templates/transpose_arguments.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/moved_elements.h"
-#include "runtime/jit/include_closure.h"
 
 namespace hone {
 namespace {
@@ -73,7 +72,7 @@ bool needs_wide_tiles(const ProblemClass& problem_class, const TransposeTile& ti
 std::int64_t tiles_of(const Problem& problem, const TransposeTile& tile) {
   const std::int64_t down = divide_up(rows_of(problem) + std::max(0, tile.step_rows() - 1), tile.tile_rows);
   const std::int64_t across = divide_up(columns_of(problem), tile.tile_columns);
-  return std::max<std::int64_t>(1, problem.extents[0] * (tile.in_place ? down * (down + 1) / 2 : down * across));
+  return at_least_one(problem.extents[0] * (tile.in_place ? down * (down + 1) / 2 : down * across));
 }
 
 /// The C++ type of what is moved as one.
@@ -222,9 +221,7 @@ class TransposeFamily final : public moved::MovedFamily {
                      .space = TransposePolicy::space(),
                      .extent_names = {"batch", "rows", "columns"},
                      .operations = kOperations,
-                     .sources = [] {
-                       return kernel_sources({"transpose.cuh", "transpose_shifted.cuh"});
-                     }}) {}
+                     .kernels = {"transpose.cuh", "transpose_shifted.cuh"}}) {}
 
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
     const TileView tile(problem_class, policy);
@@ -254,8 +251,7 @@ class TransposeFamily final : public moved::MovedFamily {
     constexpr std::array<std::string_view, 3> kOrders{"rows", "columns", "groups"};
     const Problem& problem = problem_class.typical();
     const TransposeTile tile(problem_class, policy);
-    Unit unit;
-    unit.source = fmt::format(
+    const std::string source = fmt::format(
         "#include \"{header}\"\n\n"
         "using T = {type};\n"
         "using Index = {index};\n"
@@ -269,9 +265,8 @@ class TransposeFamily final : public moved::MovedFamily {
         fmt::arg("threads", tile.block_threads), fmt::arg("order", kOrders[static_cast<std::size_t>(tile.order)]),
         fmt::arg("bytes", tile.element_bytes), fmt::arg("tiles", tile.in_place ? 2 : 1),
         fmt::arg("smem", tile.smem_bytes()));
-    unit.entries.push_back(
-        kernel_entry(tile.in_place ? "Kernel::swap" : "Kernel::transpose", std::to_string(tile.block_threads)));
-    return unit;
+    return unit_of(source,
+                   {kernel_entry(tile.in_place ? "Kernel::swap" : "Kernel::transpose", tile.block_threads)});
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {

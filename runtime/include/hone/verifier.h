@@ -22,6 +22,9 @@ struct ElementRange {
   bool operator==(const ElementRange&) const = default;
 };
 
+/// The contents of some arrays of a call.
+using ArrayBytes = std::span<const std::vector<std::byte>>;
+
 /// Checks the results of a family's kernels. KernelFamily::verifier() returns it. The smallest one overrides verify()
 /// alone. A family whose results only a kernel can compute overrides the methods of the reference kernel instead.
 /// Implementations are immutable: any thread may call any method at any time.
@@ -50,9 +53,8 @@ class Verifier {
   /// Compares outputs with a reference in higher precision, which is computed from the patterns of all inputs. Returns
   /// "" if they are right, else a message with the expected value, the value found, and the allowed difference.
   /// `outputs` has the verified_parts() of each output, concatenated. By default throws Error(unsupported).
-  virtual std::string verify(const Problem& problem, const Candidate& candidate,
-                             std::span<const std::vector<std::byte>> patterns,
-                             std::span<const std::vector<std::byte>> outputs) const;
+  virtual std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                             ArrayBytes outputs) const;
 
   /// True if results are compared with those of a reference kernel on the same buffers: a plain kernel that shares as
   /// little as possible with the tuned ones. Then compare() is called instead of verify(). By default false.
@@ -67,9 +69,8 @@ class Verifier {
                                 LaunchList& launches) const;
 
   /// Compares outputs with those of the reference kernel, and returns what verify() returns.
-  virtual std::string compare(const Problem& problem, const Candidate& candidate,
-                              std::span<const std::vector<std::byte>> expected,
-                              std::span<const std::vector<std::byte>> outputs) const;
+  virtual std::string compare(const Problem& problem, const Candidate& candidate, ArrayBytes expected,
+                              ArrayBytes outputs) const;
 
   /// The number of orders in which the reference kernel can combine elements. If the result of a user's operation
   /// depends on the order, no candidate is right. With more than one order, a tuning first runs the reference kernel in
@@ -81,8 +82,7 @@ class Verifier {
   virtual std::vector<Problem> order_problems(const Problem& problem) const;
 
   /// Compares the outputs of two orders. Returns "" if they agree, else a message.
-  virtual std::string compare_orders(const Problem& problem, std::span<const std::vector<std::byte>> first,
-                                     std::span<const std::vector<std::byte>> other) const;
+  virtual std::string compare_orders(const Problem& problem, ArrayBytes first, ArrayBytes other) const;
 };
 
 }  // namespace hone

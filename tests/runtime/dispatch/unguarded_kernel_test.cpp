@@ -24,8 +24,7 @@ class SumsVerifier final : public Verifier {
     return {bytes.begin(), bytes.end()};
   }
 
-  std::string verify(const Problem& problem, const Candidate&, std::span<const std::vector<std::byte>>,
-                     std::span<const std::vector<std::byte>> outputs) const override {
+  std::string verify(const Problem& problem, const Candidate&, ArrayBytes, ArrayBytes outputs) const override {
     for (std::size_t i = 0; i < static_cast<std::size_t>(problem.extents[0]); ++i) {
       float found;
       std::memcpy(&found, outputs[0].data() + 4 * i, 4);

@@ -203,8 +203,7 @@ A pivot_of(const std::vector<std::byte>& pattern) {
 }
 
 template <class T, class A>
-Partial<A> reduce_all(const ReduceSpec& spec, std::int64_t n, std::span<const std::vector<std::byte>> patterns,
-                      A pivot, Fault fault) {
+Partial<A> reduce_all(const ReduceSpec& spec, std::int64_t n, ArrayBytes patterns, A pivot, Fault fault) {
   std::vector<Partial<A>> lanes(lanes_of(n));
   const auto add = [&](std::int64_t i) {
     const auto x = plain(element<T>(patterns[0], i));
@@ -240,8 +239,7 @@ std::int64_t serial_chain(std::int64_t n) {
   return n / static_cast<std::int64_t>(lanes_of(n)) + 1 + kLevels;
 }
 
-std::vector<std::byte> serial_reduce(const ReduceSpec& spec, std::int64_t n,
-                                     std::span<const std::vector<std::byte>> patterns, Fault fault) {
+std::vector<std::byte> serial_reduce(const ReduceSpec& spec, std::int64_t n, ArrayBytes patterns, Fault fault) {
   return with_element_type(spec.dtype, [&]<class T>(T) {
     return with_element_type(spec.accumulator_dtype(), [&]<class A>(A) -> std::vector<std::byte> {
       if constexpr (std::is_arithmetic_v<A> && !std::is_same_v<A, bool> && sizeof(A) >= 4) {

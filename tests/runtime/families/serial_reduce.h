@@ -22,7 +22,6 @@ struct Fault {
 std::int64_t serial_chain(std::int64_t n);
 
 /// The result of the patterns repeated to n elements, as bytes of spec.result_dtype().
-std::vector<std::byte> serial_reduce(const ReduceSpec& spec, std::int64_t n,
-                                     std::span<const std::vector<std::byte>> patterns, Fault fault = {});
+std::vector<std::byte> serial_reduce(const ReduceSpec& spec, std::int64_t n, ArrayBytes patterns, Fault fault = {});
 
 }  // namespace hone

@@ -29,9 +29,8 @@ class TotalVerifier final : public Verifier {
  public:
   std::span<const std::string_view> input_kinds(const Problem& problem) const override;
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
-  std::string verify(const Problem& problem, const Candidate& candidate,
-                     std::span<const std::vector<std::byte>> patterns,
-                     std::span<const std::vector<std::byte>> outputs) const override;
+  std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                     ArrayBytes outputs) const override;
 };
 
 std::span<const std::string_view> TotalVerifier::input_kinds(const Problem&) const { return kInputKinds; }
@@ -42,9 +41,8 @@ std::vector<std::byte> TotalVerifier::input_pattern(const Problem& problem, int,
   return {bytes.begin(), bytes.end()};
 }
 
-std::string TotalVerifier::verify(const Problem& problem, const Candidate&,
-                                  std::span<const std::vector<std::byte>> patterns,
-                                  std::span<const std::vector<std::byte>> outputs) const {
+std::string TotalVerifier::verify(const Problem& problem, const Candidate&, ArrayBytes patterns,
+                                  ArrayBytes outputs) const {
   std::vector<std::int32_t> pattern(patterns[0].size() / sizeof(std::int32_t));
   if (!pattern.empty()) std::memcpy(pattern.data(), patterns[0].data(), patterns[0].size());
   std::int64_t expected = 0;
