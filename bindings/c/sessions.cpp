@@ -39,7 +39,7 @@ hone_session_options options_of(const SessionOptions& options) {
           .cache_read_only = options.cache_read_only,
           .load_binaries = options.load_binaries,
           .validate_pointers = options.validate_pointers,
-          .reserved = 0};
+          .objective = static_cast<int32_t>(options.objective)};
 }
 
 SessionOptions options_of(const hone_session_options* given) {
@@ -50,6 +50,9 @@ SessionOptions options_of(const hone_session_options* given) {
     throw Error(
         ErrorCode::invalid_argument,
         fmt::format("on_miss is {}: HONE_ON_MISS_TUNE, _HEURISTIC and _ERROR are 0 to 2", read_options.on_miss));
+  if (read_options.objective != HONE_OBJECTIVE_TIME && read_options.objective != HONE_OBJECTIVE_ENERGY)
+    throw Error(ErrorCode::invalid_argument, fmt::format("objective is {}: HONE_OBJECTIVE_TIME is 0, and _ENERGY 1",
+                                                         read_options.objective));
   const auto refuse_negative = [](std::int64_t value, const char* what) {
     if (value < 0) throw Error(ErrorCode::invalid_argument, fmt::format("{} is {}: give 0 or more", what, value));
   };
@@ -62,6 +65,7 @@ SessionOptions options_of(const hone_session_options* given) {
     return value == 1;
   };
   options.on_miss = static_cast<MissPolicy>(read_options.on_miss);
+  options.objective = static_cast<Objective>(read_options.objective);
   options.capture_workspaces = read_options.capture_workspaces;
   options.tune_budget = std::chrono::milliseconds(read_options.tune_budget_ms);
   options.cache_max_bytes = read_options.cache_max_bytes;
@@ -87,10 +91,12 @@ Json json_of(const Tuning& tuning) {
                       {"median_us", trial.median_us},
                       {"spread_us", trial.spread_us},
                       {"samples", trial.samples},
+                      {"energy_uj", trial.energy_uj},
                       {"is_default", trial.is_default},
                       {"verdict", name(trial.verdict)},
                       {"reason", trial.reason.text()}});
-  return {{"problem", to_string(tuning.problem)}, {"winner", tuning.winner ? Json(*tuning.winner) : Json(nullptr)},
+  return {{"problem", to_string(tuning.problem)}, {"objective", name(tuning.objective)},
+          {"winner", tuning.winner ? Json(*tuning.winner) : Json(nullptr)},
           {"is_tuned", tuning.has_compared()},    {"search_end", name(tuning.search_end)},
           {"compile_ms", tuning.compile_ms},      {"measure_ms", tuning.measure_ms},
           {"roofline_us", tuning.roofline_us},    {"rank_correlation", tuning.rank_correlation},

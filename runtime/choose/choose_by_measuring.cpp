@@ -79,6 +79,7 @@ class TuningRun {
     exploration_.run();
     for (Contender* const finalist : race_.finish({.deadline = after(1), .stop = options_.stop}))
       finalists_.push_back(&finalist->trial);
+    for (Contender& contender : exploration_.contenders()) recall_default(contender.trial, finalists_);
     if (options_.objective == Objective::energy) measure_energy();
   }
 

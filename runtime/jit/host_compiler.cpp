@@ -106,7 +106,17 @@ bool reports_to_engine(HostInstrumentation instrumentation) {
   return instrumentation != HostInstrumentation::none && sanitizers_of(instrumentation).empty();
 }
 
-std::vector<std::string> compile_options(HostInstrumentation instrumentation) {
+/// What makes a compiler report to the engine.
+std::vector<std::string> report_options(HostInstrumentation instrumentation, bool is_clang) {
+  if (instrumentation == HostInstrumentation::checked)
+    return {"-g1", is_clang ? "-fsanitize=signed-integer-overflow,array-bounds"
+                            : "-fsanitize=signed-integer-overflow,bounds"};
+  // clang leaves out the read of `x += 1`, which has to be known of an update that is lost.
+  if (is_clang) return {"-g1", "-fsanitize=thread", "-mllvm", "-tsan-instrument-read-before-write=1"};
+  return {"-g1", "-fsanitize=thread"};
+}
+
+std::vector<std::string> compile_options(HostInstrumentation instrumentation, bool is_clang) {
   std::vector<std::string> options{
       "-x", "c++", "-std=c++20", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
       // Kernels load 16 bytes of any type at once, which CUDA compilers allow.
@@ -121,10 +131,8 @@ std::vector<std::string> compile_options(HostInstrumentation instrumentation) {
   // -O3 unrolls the loops over packs, which -O2 of g++ keeps in memory: twice as fast, and still more where each access
   // is checked. ThreadSanitizer gains nothing from it. Traced code keeps the accesses and the lines of its source.
   options.emplace_back(is_traced ? "-O1" : sanitizers == "thread" ? "-O2" : "-O3");
-  if (reports_to_engine(instrumentation)) {
-    options.emplace_back("-g1");
-    options.emplace_back(is_traced ? "-fsanitize=thread" : "-fsanitize=signed-integer-overflow");
-  }
+  if (reports_to_engine(instrumentation))
+    for (std::string& option : report_options(instrumentation, is_clang)) options.push_back(std::move(option));
   if (!sanitizers.empty()) {
     options.insert(options.end(), {"-g1", "-fno-omit-frame-pointer", "-fsanitize=" HONE_SANITIZERS,
                                    "-fno-sanitize=vptr", "-fno-sanitize-recover=undefined",
@@ -194,6 +202,8 @@ HostCompiler::HostCompiler(const std::string& requested, std::string architectur
   for (std::size_t i = 0; requested.empty() && compiler_.empty() && i < kUsual.size(); ++i) {
     compiler_ = find_on_path(std::string(kUsual[i]));
   }
+  std::error_code error;
+  is_clang_ = fs::canonical(compiler_, error).filename().string().find("clang") != std::string::npos;
 }
 
 std::string HostCompiler::identity() const {
@@ -224,7 +234,7 @@ Binary HostCompiler::compile(const Unit& unit) const {
   const auto append = [&command](const std::vector<std::string>& more) {
     command.insert(command.end(), more.begin(), more.end());
   };
-  append(compile_options(instrumentation_));
+  append(compile_options(instrumentation_, is_clang_));
   command.push_back("-ffile-prefix-map=" + folder.string() + "=.");  // reports name the unit's files, not the folder
   append({"-I."});
   for (const std::string& include_folder : unit.include_folders) command.push_back("-I" + include_folder);

@@ -11,7 +11,7 @@ namespace hone {
 /// A module tells this beside its results. Under the sanitizers of the library, which see more, `checked` adds nothing.
 enum class HostInstrumentation {
   none,
-  checked,  ///< tables for source_lines(), and the overflow of signed integers
+  checked,  ///< tables for source_lines(), the overflow of signed integers, and indices beyond the bounds of an array
   traced,   ///< the same tables, and every access of memory; without sanitizers
 };
 
@@ -37,6 +37,7 @@ class HostCompiler {
   std::string architecture_;
   HostInstrumentation instrumentation_;
   std::filesystem::path compiler_;  ///< empty: none found
+  bool is_clang_ = false;
 };
 
 }  // namespace hone

@@ -314,7 +314,7 @@ TEST_F(KernelFile, ComplaintsOfNumPyNameThePlaceOfTheExpression) {
   const auto complaint_of = [&](const char* name, const char* expression) {
     write_file(folder_ / name, with_numpy(expression));
     const CommandRun run = hone({"check", path(name), "--order", "forward"});
-    EXPECT_NE(run.code, 0) << expression;
+    EXPECT_EQ(run.code, 4) << expression;
     return run.err;
   };
   EXPECT_THAT(complaint_of("a.json", "a * z + y"), Names("a.json:12:26: reference.numpy", "NameError", "'z'"));
@@ -419,7 +419,84 @@ TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal({x, y, "-o", out, "--set", "a=1"}), Names("y.npy", "2 elements", "has 3"));
   EXPECT_THAT(refusal({x, x, "-o", out}), Names("--set a="));
   EXPECT_THAT(refusal({x, x, "-o", out, "--set", "b=1"}), Names("b=1", "a"));
+  const CommandRun untuned = hone({"run", kernel, x, x, "-o", out, "--set", "a=1", "--device", "host", "--on-miss",
+                                   "error"});
+  EXPECT_EQ(untuned.code, 6);
+  EXPECT_THAT(untuned.err, HasSubstr("hone tune '" + kernel + "' --size 3"));
+  write_file(folder_ / "wide.npy", npy_file<double>("<f8", {1, 2, 3}));
+  const std::string wide = refusal({x, path("wide.npy"), "-o", out, "--set", "a=1"});
+  EXPECT_THAT(wide, Names("wide.npy", "f64", "argument y", "f32"));
+  EXPECT_THAT(wide, Not(HasSubstr("--dtype")));
   EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST_F(KernelFile, IndicesOfACallAreLookedAt) {
+  write_file(folder_ / "take.cu", R"(__global__ void take(const int* at, const int* x, int* y, int n) {
+  const int i = blockIdx.x * block_threads + threadIdx.x;
+  if (i < n) y[i] = x[at[i]];
+})");
+  write_file(folder_ / "take.json", R"({"file": "take.cu", "parameters": {"block_threads": [64]},
+    "arguments": [{"in": "at", "type": "i32", "indices_below": "n"}, {"in": "x", "type": "i32"},
+                  {"out": "y", "type": "i32"}, {"extent": "n", "type": "i32"}]})");
+  write_file(folder_ / "x.npy", npy_file<int>("<i4", {10, 20, 30}));
+  const auto taken = [&](std::vector<int> at) {
+    write_file(folder_ / "at.npy", npy_file<int>("<i4", at));
+    return hone({"run", path("take.json"), path("at.npy"), path("x.npy"), "-o", path("y.npy"), "--device", "host",
+                 "--on-miss", "heuristic"});
+  };
+  for (const int wrong : {3, -1, 1 << 30}) {
+    const CommandRun run = taken({2, wrong, 0});
+    EXPECT_EQ(run.code, 2) << run.out;
+    EXPECT_THAT(run.err, Names("at.npy", "element 1 of at is " + std::to_string(wrong), "indices_below", "0 to 2"));
+  }
+  const CommandRun right = taken({2, 1, 0});
+  ASSERT_EQ(right.code, 0) << right.err;
+  EXPECT_EQ(content(folder_ / "y.npy"), npy_file<int>("<i4", {30, 20, 10}));
+}
+
+TEST_F(KernelFile, WhereThereIsNoWinnerTheCommandThatTunesIsNamed) {
+  ASSERT_EQ(tune().code, 0);
+  const CommandRun run = hone({"explain", "--family", path("axpy.json"), "--size", "2^20", "--context", "graph"});
+  EXPECT_EQ(run.code, 6);
+  EXPECT_THAT(run.err, HasSubstr("hone tune '" + path("axpy.json") + "' --size 2^20 --context graph --cache"));
+}
+
+TEST_F(KernelFile, AWinnerOfTheSourceBeforeAnEditIsMarked) {
+  ASSERT_EQ(tune().code, 0);
+  const std::vector<std::string> explain{"explain", "--family", path("edited.json"), "--size", "1000"};
+  write_file(folder_ / "axpy.cu", replaced(kSource, "a * x[i]", "x[i] * a"));
+  write_file(folder_ / "edited.json", kKernel);  // a process reads each file once
+  const CommandRun stale = hone(explain);
+  EXPECT_EQ(stale.code, 0) << stale.err;
+  EXPECT_THAT(stale.out, StartsWith("Stale: "));
+  EXPECT_THAT(stale.out, HasSubstr("hone tune '" + path("edited.json") + "' --size 1000"));
+  EXPECT_THAT(hone({"inspect"}).out, Not(HasSubstr("source")));
+
+  ASSERT_EQ(hone({"tune", path("edited.json"), "--size", "1000", "--device", "host"}).code, 0);
+  EXPECT_THAT(hone(explain).out, Not(HasSubstr("Stale")));
+  const nlohmann::json all = nlohmann::json::parse(hone({"inspect", "--json"}).out);
+  ASSERT_EQ(all["winners"].size(), 2u);
+  const std::string table = hone({"inspect"}).out;
+  for (const auto& winner : all["winners"])
+    EXPECT_THAT(table, HasSubstr(winner["toolchain"]["family_digest"].get<std::string>().substr(0, 7)));
+}
+
+TEST_F(KernelFile, WhereNoPolicyIsValidTheReasonsAreCounted) {
+  write_file(folder_ / "axpy.json", replaced(replaced(kKernel, "[64, 128]", "[2048, 4096]"),
+                                             "block_threads * unroll <= 256", "block_threads * unroll <= 4096"));
+  const CommandRun run = hone({"check", path("axpy.json")});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, Names("no policy is valid", "3 of them", "1 of them", "threads", "where"));
+}
+
+TEST_F(KernelFile, WhatIsWrittenOutTruncatesNothingAndLeavesNoMacro) {
+  ASSERT_EQ(tune().code, 0);
+  const std::string text = hone({"emit", path("axpy.json"), "--size", "1000"}).out;
+  const std::size_t launch = text.find("launch_axpy");
+  ASSERT_NE(launch, std::string::npos);
+  EXPECT_LT(text.find("#undef unroll"), launch);
+  EXPECT_LT(text.find("#undef block_threads"), launch);
+  EXPECT_THAT(text, Names("n < 0", "static_cast<int>(n)) != n", "n_tiles > 2147483647"));
 }
 
 #ifdef HONE_WITH_TOML

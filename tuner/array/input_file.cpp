@@ -101,7 +101,8 @@ InputFile describe_npy(const std::filesystem::path& path, std::ifstream& in, std
   return file;
 }
 
-InputFile describe_raw(const std::filesystem::path& path, std::int64_t file_bytes, std::optional<DType> raw_dtype) {
+InputFile describe_raw(const std::filesystem::path& path, std::int64_t file_bytes, std::optional<DType> raw_dtype,
+                       std::string_view argument) {
   if (!raw_dtype) {
     throw CommandError(ExitCode::usage, fmt::format("'{}' is no .npy file, so its dtype is not known; give --dtype "
                                                     "(f32, bf16, i8, …) for raw little-endian elements",
@@ -109,16 +110,17 @@ InputFile describe_raw(const std::filesystem::path& path, std::int64_t file_byte
   }
   const auto element_bytes = static_cast<std::int64_t>(info(*raw_dtype).size_bytes);
   if (file_bytes % element_bytes != 0) {
-    refuse(path, fmt::format("its {} bytes are no multiple of the {} bytes of an {} element; is --dtype right, or the "
-                             "file truncated?",
-                             file_bytes, element_bytes, info(*raw_dtype).name));
+    refuse(path, fmt::format("its {} bytes are no multiple of the {} bytes of an {} element{}", file_bytes,
+                             element_bytes, info(*raw_dtype).name,
+                             argument.empty() ? "; is --dtype right, or the file truncated?"
+                                              : fmt::format(" of {}; is the file truncated?", argument)));
   }
   return {path, *raw_dtype, file_bytes / element_bytes, 0, "raw", {file_bytes / element_bytes}};
 }
 
 }  // namespace
 
-InputFile open_input(const std::filesystem::path& path, std::optional<DType> raw_dtype) {
+InputFile open_input(const std::filesystem::path& path, std::optional<DType> raw_dtype, std::string_view argument) {
   InputFile found;
   found.path = path;
   find_place(found);
@@ -129,22 +131,24 @@ InputFile open_input(const std::filesystem::path& path, std::optional<DType> raw
   if (begins_with(in, kZipMagic) && (!raw_dtype || path.extension() == ".npz"))
     refuse(path, "it is an archive (.npz) of arrays; save one of them: numpy.save(file, numpy.load(archive)['name'])");
   const bool is_npy = path.extension() == ".npy" || begins_with(in, kNpyMagic);
-  InputFile file = is_npy ? describe_npy(path, in, file_bytes) : describe_raw(path, file_bytes, raw_dtype);
+  InputFile file = is_npy ? describe_npy(path, in, file_bytes) : describe_raw(path, file_bytes, raw_dtype, argument);
   file.place = std::move(found.place);
   file.copy = std::move(found.copy);
   if (!is_npy) return file;
   if (raw_dtype && *raw_dtype != file.dtype) {
-    throw CommandError(ExitCode::usage,
-                       fmt::format("'{}' holds {} elements, but --dtype says {}; leave --dtype out",
-                                   printable(path.string()), info(file.dtype).name, info(*raw_dtype).name));
+    throw CommandError(
+        ExitCode::usage,
+        fmt::format("'{}' holds {} elements, but {}", printable(path.string()), info(file.dtype).name,
+                    argument.empty()
+                        ? fmt::format("--dtype says {}; leave --dtype out", info(*raw_dtype).name)
+                        : fmt::format("the kernel's argument {} has {}; convert the array, or change the kernel",
+                                      argument, info(*raw_dtype).name)));
   }
   return file;
 }
 
-DeviceBuffer load_input(const InputFile& file, const std::shared_ptr<Device>& device, Stream stream) {
+void read_elements(const InputFile& file, const std::function<void(std::span<const std::byte> part)>& on_part) {
   const std::int64_t total = file.size_bytes();
-  // An empty array still needs an address.
-  DeviceBuffer buffer(device, static_cast<std::size_t>(std::max<std::int64_t>(total, 1)));
   std::ifstream in = open_file(file.place);
   in.seekg(file.data_offset);
   std::vector<char> staging(static_cast<std::size_t>(std::min(total, kReadBytes)));
@@ -155,10 +159,20 @@ DeviceBuffer load_input(const InputFile& file, const std::shared_ptr<Device>& de
       refuse(file.path, fmt::format("it ended after {} of {} bytes: it became shorter while it was read",
                                     done + in.gcount(), total));
     }
-    device->copy_to_device(buffer.as<std::byte>() + done, staging.data(), static_cast<std::size_t>(bytes), stream);
-    device->synchronize(stream);
+    on_part(std::as_bytes(std::span(staging).first(static_cast<std::size_t>(bytes))));
     done += bytes;
   }
+}
+
+DeviceBuffer load_input(const InputFile& file, const std::shared_ptr<Device>& device, Stream stream) {
+  // An empty array still needs an address.
+  DeviceBuffer buffer(device, static_cast<std::size_t>(std::max<std::int64_t>(file.size_bytes(), 1)));
+  std::size_t done = 0;
+  read_elements(file, [&](std::span<const std::byte> part) {
+    device->copy_to_device(buffer.as<std::byte>() + done, part.data(), part.size(), stream);
+    device->synchronize(stream);
+    done += part.size();
+  });
   return buffer;
 }
 

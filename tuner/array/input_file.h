@@ -1,11 +1,15 @@
 // InputFile: an array in a file, .npy or raw, and its way into device memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <hone/device.h>
@@ -32,8 +36,13 @@ struct InputFile {
 /// Looks at a file: .npy by its name or magic, otherwise raw elements of `raw_dtype`. "-" is the standard input; what
 /// comes through a pipe is read to its end and kept in memory. For .npy a `raw_dtype` must agree
 /// with the header. Throws Error(io_failed) when the file cannot be read, is malformed or has the wrong length, and
-/// CommandError(usage) when the dtype is missing or disagrees.
-InputFile open_input(const std::filesystem::path& path, std::optional<DType> raw_dtype);
+/// CommandError(usage) when the dtype is missing or disagrees. `argument` is the name of the kernel's argument that
+/// says the dtype; "": it is the option --dtype.
+InputFile open_input(const std::filesystem::path& path, std::optional<DType> raw_dtype, std::string_view argument = {});
+
+/// Hands over the elements in parts of a few MiB, each of whole elements. Throws Error(io_failed) when the file ends
+/// early.
+void read_elements(const InputFile& file, const std::function<void(std::span<const std::byte> part)>& on_part);
 
 /// Copies the elements into new device memory, through a staging buffer of a few MiB. Waits for `stream`. Throws
 /// Error: io_failed when the file ends early, out_of_memory when the array does not fit.

@@ -10,11 +10,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <numeric>
 #include <optional>
 #include <ostream>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 #include "tuner/array/axis.h"
@@ -57,7 +61,7 @@ std::vector<InputFile> open_inputs(const RunOptions& options, const std::vector<
   require_count(options.files.size() - 1, arguments, "input files are");
   std::vector<InputFile> inputs;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    inputs.push_back(open_input(options.files[i + 1], arguments[i]->dtype));
+    inputs.push_back(open_input(options.files[i + 1], arguments[i]->dtype, arguments[i]->name));
     require_c_order(inputs.back());
   }
   return inputs;
@@ -105,6 +109,41 @@ void set_scalars(const RunOptions& options, const KernelSpec& spec, Problem& pro
                                                       scalars[i]->name));
 }
 
+/// Says which index is out of bounds; the kernel would follow it to any memory.
+void check_indices(const InputFile& input, const KernelArgument& argument, std::int64_t limit) {
+  std::int64_t place = 0;
+  read_elements(input, [&](std::span<const std::byte> part) {
+    with_element_type(input.dtype, [&]<class T>(T) {
+      if constexpr (std::is_integral_v<T>) {
+        for (std::size_t at = 0; at < part.size(); at += sizeof(T), ++place) {
+          T index{};
+          std::memcpy(&index, part.data() + at, sizeof(T));
+          if (std::cmp_greater_equal(+index, 0) && std::cmp_less(+index, limit)) continue;
+          throw CommandError(ExitCode::usage,
+                             fmt::format("'{}': element {} of {} is {}, and 'indices_below = \"{}\"' allows 0 to {} in "
+                                         "this call",
+                                         printable(input.path.string()), place, argument.name, +index, argument.below,
+                                         limit - 1));
+        }
+      }
+    });
+  });
+}
+
+/// Launches the kernel, tuned where --on-miss allows it.
+MadeCall call_kernel(Session& session, const Problem& problem, std::span<void* const> pointers, Stream stream,
+                     bool is_timed) {
+  try {
+    return of_kernel_file([&] {
+      return make_call(session, problem, stream, is_timed, [&] { return session.launch(problem, pointers, stream); });
+    });
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_tuned) throw;
+    throw CommandError(ExitCode::not_tuned, fmt::format("no winner serves {}; tune it with: hone tune {}",
+                                                        problem_label(problem), printable(tune_words(problem))));
+  }
+}
+
 /// An array of all points of the extents has their shape; any other is a list.
 std::vector<std::int64_t> output_shape(const Problem& problem, std::int64_t elements) {
   const std::size_t axes = problem.family->extent_names().size();
@@ -133,7 +172,8 @@ void set_up_run(CLI::App& app, RunOptions& options) {
 ExitCode run_run(const RunOptions& options, const Context& context) {
   if (options.files.empty() || !names_kernel_file(options.files.front()))
     throw CommandError(ExitCode::usage, "no kernel file was given: hone run KERNEL.toml IN.npy… -o OUT.npy");
-  const KernelSpec& spec = kernel_in_file(options.files.front()).spec();
+  const TunableKernel& kernel = kernel_in_file(options.files.front());
+  const KernelSpec& spec = kernel.spec();
   const std::vector<const KernelArgument*> read = arguments_of(spec, {Kind::in, Kind::inout});
   const std::vector<const KernelArgument*> written = arguments_of(spec, {Kind::inout, Kind::out});
   const std::vector<InputFile> inputs = open_inputs(options, read);
@@ -146,6 +186,10 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
       throw CommandError(ExitCode::usage,
                          fmt::format("'{}' has {} elements, and {} of {} has {}", printable(inputs[i].path.string()),
                                      inputs[i].elements, read[i]->name, problem_label(problem), specs[i].elements));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto argument = static_cast<std::size_t>(read[i] - spec.arguments.data());
+    if (!read[i]->below.empty()) check_indices(inputs[i], *read[i], kernel.index_limit(problem, argument));
+  }
   std::deque<OutputFile> outputs;
   for (std::size_t i = 0; i < written.size(); ++i)
     outputs.emplace_back(options.outputs[i], written[i]->dtype, context.out);
@@ -160,8 +204,7 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
     pointers.push_back(arrays.back().data());
   }
   Session session(device, session_options(options.array, context));
-  const MadeCall made = make_call(session, problem, stream.get(), options.array.time,
-                                  [&] { return session.launch(problem, pointers, stream.get()); });
+  const MadeCall made = call_kernel(session, problem, pointers, stream.get(), options.array.time);
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto buffer = static_cast<std::size_t>(
         std::ranges::find_if(specs, [&](const BufferSpec& each) { return each.name == written[i]->name; }) -

@@ -167,11 +167,17 @@ HostCheckReport run_on_host(const HostCheck& check) {
   }
 }
 
+std::string not_traced_line(const HostCheckReport& report) {
+  if (report.not_traced.empty()) return "";
+  return fmt::format("  updates that may be lost were not looked for: {}\n", report.not_traced);
+}
+
 void print_host(const HostCheckReport& report, const HostCheck& check, std::ostream& out) {
   out << "Host device, threads and blocks in the orders " << orders_text(check.orders) << "\n";
   if (report.ok()) {
     out << "  no check found anything, and all orders gave the same bytes\n"
-           "  next: describe it in a kernel file, which hone tune takes (docs/own-kernel.md)\n";
+        << not_traced_line(report)
+        << "  next: describe it in a kernel file, which hone tune takes (docs/own-kernel.md)\n";
     return;
   }
   out << "  to see it again: " << replay_options(check.orders, report.failed_order) << "\n" << report.failure << "\n";
@@ -222,7 +228,7 @@ void print_policies(const KernelFileCheck& check, std::ostream& out) {
   }
   const PolicyCheck& any = check.policies.front();
   const std::string& not_run = any.report.large_not_run;
-  out << "  no check found anything, and all agree with the reference\n";
+  out << "  no check found anything, and all agree with the reference\n" << not_traced_line(any.report);
   if (any.large.empty()) out << "  32-bit indices were not checked: the kernel takes no more than 2^31 elements\n";
   else if (!not_run.empty()) out << fmt::format("  32-bit indices were not checked for {}: {}\n", any.large, not_run);
   else out << fmt::format("  32-bit indices were checked for {}, in blocks at the corners of the grid\n", any.large);
@@ -246,6 +252,16 @@ nlohmann::ordered_json policies_json(const KernelFileCheck& check) {
   return json;
 }
 
+/// The most frequent reasons with their counts.
+std::string reasons_text(const std::vector<ReasonCount>& reasons) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> texts;
+  for (const ReasonCount& reason : reasons)
+    if (texts.size() < kMost) texts.push_back(fmt::format("{} of them: {}", reason.count, reason.text()));
+  if (reasons.size() > kMost) texts.push_back(fmt::format("{} more reasons", reasons.size() - kMost));
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
 ExitCode check_kernel_file(const CheckOptions& options, const Context& context) {
   if (!options.block.empty() || !options.arguments.empty() || !options.entry.empty())
     throw CommandError(ExitCode::usage, fmt::format("'{}' says itself what is launched; leave --entry, --block and --arg "
@@ -257,10 +273,11 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
   if (problems.size() != 1)
     throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; one is checked", size, problems.size()));
   KernelFileCheck check{options.file, problems.front(), orders_of(options), {}};
-  check.policies = check_policies(check.problem, check.orders);
+  check.policies = of_kernel_file([&] { return check_policies(check.problem, check.orders); });
   if (check.policies.empty())
-    throw CommandError(ExitCode::usage, fmt::format("'{}' for {}: no policy is valid on the host device",
-                                                    printable(options.file), problem_label(check.problem)));
+    throw CommandError(ExitCode::usage, fmt::format("'{}' for {}: no policy is valid on the host device: {}",
+                                                    printable(options.file), problem_label(check.problem),
+                                                    reasons_text(invalid_policies(check.problem))));
   if (options.json) print_json(policies_json(check), context);
   else print_policies(check, context.out);
   const bool all_pass = std::ranges::all_of(check.policies, [](const PolicyCheck& each) { return each.report.ok(); });

@@ -141,6 +141,15 @@ HostCheck policy_check(const Problem& problem, const Policy& policy, const std::
   return check;
 }
 
+std::vector<ReasonCount> invalid_policies(const Problem& problem) {
+  const KernelFamily& family = *problem.family;
+  const DeviceFacts facts = Device::open("host")->facts();
+  ReasonCounts reasons;
+  for (const Policy& policy : family.space().all())
+    if (const Reason reason = family.is_valid(problem, policy, facts); !reason.empty()) reasons.add("rejected", reason);
+  return reasons.most_frequent_first();
+}
+
 std::vector<PolicyCheck> check_policies(const Problem& problem, const std::vector<HostOrder>& orders) {
   const KernelFamily& family = *problem.family;
   const DeviceFacts facts = Device::open("host")->facts();

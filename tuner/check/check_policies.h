@@ -8,6 +8,8 @@
 #include <hone/policy.h>
 #include <hone/problem.h>
 
+#include "tuner/text/reasons.h"
+
 namespace hone::tuner {
 
 /// The findings of the checks in one policy.
@@ -26,5 +28,8 @@ HostCheck policy_check(const Problem& problem, const Policy& policy, const std::
 /// that differ from the family's reference. Throws what check_in_child() throws; a unit that does not compile in one
 /// policy is a report of that one.
 std::vector<PolicyCheck> check_policies(const Problem& problem, const std::vector<HostOrder>& orders);
+
+/// Why policies are not valid on the host device for the problem, and how many for each reason.
+std::vector<ReasonCount> invalid_policies(const Problem& problem);
 
 }  // namespace hone::tuner

@@ -34,7 +34,8 @@ std::string checked(const HostCheck& check, const Judge& judge) {
     if (report.ok() && judge) report.failure = judge(report);
     json = {{"failure", report.failure},
             {"order", to_string(report.failed_order)},
-            {"large_not_run", report.large_not_run}};
+            {"large_not_run", report.large_not_run},
+            {"not_traced", report.not_traced}};
   } catch (const Error& error) {
     json = {{"error", static_cast<int>(error.code())}, {"message", error.what()}};
   }
@@ -109,6 +110,7 @@ HostCheckReport check_in_child(const HostCheck& check, const Judge& judge) {
   report.failure = json["failure"];
   report.failed_order = parse_host_order(json["order"].get<std::string>());
   report.large_not_run = json["large_not_run"];
+  report.not_traced = json["not_traced"];
   return report;
 }
 

@@ -5,8 +5,6 @@
 
 #include <hone/kernel_family.h>
 #include <hone/sdk/cuda_source.h>
-#include <hone/sdk/source_digest.h>
-#include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 
 #include <ostream>
@@ -19,14 +17,12 @@
 #include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/problems/selection.h"
-#include "tuner/problems/shapes.h"
 #include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
 #include "tuner/text/table.h"
 #include "tuner/winners/device_filter.h"
 #include "tuner/winners/problem_winners.h"
-#include "tuner/winners/stored_facts.h"
 #include "tuner/winners/winner_detail.h"
 
 namespace hone::tuner {
@@ -54,19 +50,14 @@ StoredWinner find_winner(const EmitOptions& options, const Problem& problem, con
   std::vector<StoredWinner> all =
       cache::Store(path).winners(family.name(), family.operations()[problem.operation], &damaged);
   say_damaged(path, damaged, context);
-  std::erase_if(all, [&](const StoredWinner& stored) {
-    return stored.key.toolchain.family_digest != source_digest(problem, stored_facts(stored.key.device));
-  });
+  std::erase_if(all, [&](const StoredWinner& stored) { return !is_of_source(stored, problem); });
   const std::vector<StoredWinner> winners = winners_of(all, problem, options.device);
   if (winners.size() == 1) return winners.front();
-  const std::string named = names_kernel_file(options.family)
-                                ? fmt::format("{} --size {}", shell_quoted(options.family), format_shape(problem))
-                                : tune_arguments(problem);
   if (winners.empty())
     throw CommandError(ExitCode::not_tuned,
                        fmt::format("there is no winner of {} in {} for the source as it is now; tune it "
                                    "with: hone tune {} --cache {}",
-                                   problem_label(problem), printable(path.string()), named,
+                                   problem_label(problem), printable(path.string()), printable(tune_words(problem)),
                                    printable(shell_quoted(path.string()))));
   std::vector<std::string> devices;
   for (const StoredWinner& stored : winners) devices.push_back(device_text(stored.key.device));

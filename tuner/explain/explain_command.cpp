@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <hone/problem.h>
+#include <hone/sdk/source_digest.h>
 #include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -34,6 +35,7 @@
 #include "tuner/winners/device_filter.h"
 #include "tuner/winners/parameter_effects.h"
 #include "tuner/winners/problem_winners.h"
+#include "tuner/winners/stored_facts.h"
 #include "tuner/winners/winner_detail.h"
 #include "tuner/winners/winner_json.h"
 
@@ -173,15 +175,30 @@ std::string why_without_trials(const StoredWinner& stored, bool was_tried) {
   return "the occupancy model's first choice: nothing was measured";
 }
 
-void explain_untuned(const StoredWinner& stored, bool was_tried, const std::filesystem::path& cache,
-                     const Context& context) {
+void say_stale(const StoredWinner& stored, const Problem& problem, const std::filesystem::path& cache,
+               const Context& context) {
+  const std::string& digest = stored.key.toolchain.family_digest;
+  context.out << printable(fmt::format("Stale: found for another source of {} (digest {}) than it has now ({}), and "
+                                       "not used any more; tune again with: hone tune {} --cache {}",
+                                       problem.family->name(), short_digest(digest),
+                                       short_digest(source_digest(problem, stored_facts(stored.key.device))),
+                                       tune_words(problem), shell_quoted(cache.string())))
+              << "\n\n";
+}
+
+void explain_untuned(const StoredWinner& stored, bool was_tried, const std::optional<Problem>& problem,
+                     const std::filesystem::path& cache, const Context& context) {
+  const std::string command = problem && loaded_from_file(*problem->family)
+                                  ? fmt::format("hone tune {} --cache {}", tune_words(*problem),
+                                                shell_quoted(cache.string()))
+                                  : tune_command(stored, cache);
   context.out << printable(fmt::format("{} for n = {} on {}", problem_text(stored.key.problem), sizes_text(stored),
                                        device_text(stored.key.device)))
               << '\n'
               << printable(fmt::format("is served by {} in {}, {}", short_policy(stored.winner.candidate.policy),
                                        blocks_text(stored.winner.candidate.max_blocks),
                                        why_without_trials(stored, was_tried)))
-              << "\nMeasure with: " << printable(tune_command(stored, cache)) << '\n';
+              << "\nMeasure with: " << printable(command) << '\n';
 }
 
 }  // namespace
@@ -238,7 +255,8 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
         id > 0 ? ExitCode::usage : ExitCode::not_tuned,
         fmt::format("nothing is known of {} in {}; {}", what, printable(path.string()),
                     id > 0 ? "see: hone inspect --cache " + printable(shell_quoted(path.string()))
-                           : fmt::format("tune it with: hone tune {}{}{} --cache {}", tune_arguments(*problem),
+                           : fmt::format("tune it with: hone tune {}{}{} --cache {}",
+                                         printable(tune_words(*problem)),
                                          objective == Objective::time ? "" : " --objective energy",
                                          options.device.empty() ? "" : " --device " + options.device,
                                          printable(shell_quoted(path.string())))));
@@ -246,6 +264,10 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
   if (options.format != kTrialFormats[0] && winners.size() > 1)
     throw CommandError(ExitCode::usage, fmt::format("{} devices have a winner; choose one with --device",
                                                     winners.size()));
+  const auto begin_winner = [&](const StoredWinner& stored) {
+    if (&stored != &winners.front()) context.out << '\n';
+    if (problem && !is_of_source(stored, *problem)) say_stale(stored, *problem, path, context);
+  };
   Json json{{"cache", path.string()}, {"winners", Json::array()}};
   for (const StoredWinner& stored : winners) {
     // A winner that was taken from another class has its trials there, and none for this one.
@@ -258,8 +280,8 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
         entry["candidates"] = Json::array();
         continue;
       }
-      if (&stored != &winners.front()) context.out << '\n';
-      explain_untuned(stored, tuning.has_value(), path, context);
+      begin_winner(stored);
+      explain_untuned(stored, tuning.has_value(), problem, path, context);
       continue;
     }
     const Explanation explanation = explain(stored.winner, *tuning);
@@ -269,10 +291,11 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
             .without(measured->id);
     const ExplainedWinner explained{stored, *tuning, explanation, ceilings};
     if (options.json) {
-      json["winners"].push_back(explanation_json(explained, *measured));
+      Json& entry = json["winners"].emplace_back(explanation_json(explained, *measured));
+      entry["stale"] = problem ? Json(!is_of_source(stored, *problem)) : Json(nullptr);
       continue;
     }
-    if (&stored != &winners.front()) context.out << '\n';
+    begin_winner(stored);
     print_explanation(explained, options.all, context);
   }
   if (options.counters) {

@@ -49,7 +49,15 @@ std::string heading_text(const cache::KeyRecord& key) {
                                toolchain.compiler.empty() ? "no compiler" : toolchain.compiler));
 }
 
-std::vector<std::string> cells_of(const WinnerRow& row, std::int64_t now) {
+/// Whether a family has winners of several sources here: one of them is what it was before an edit.
+bool has_several_sources(const std::vector<WinnerRow>& rows, const cache::KeyRecord& key) {
+  return std::ranges::any_of(rows, [&](const WinnerRow& row) {
+    return row.shown.key.problem.family == key.problem.family &&
+           row.shown.key.toolchain.family_digest != key.toolchain.family_digest;
+  });
+}
+
+std::vector<std::string> cells_of(const WinnerRow& row, const std::vector<WinnerRow>& rows, std::int64_t now) {
   const StoredWinner& stored = row.shown;
   const cache::WinnerRecord& winner = stored.winner;
   const double gbps = winner_gbps(stored);
@@ -66,6 +74,8 @@ std::vector<std::string> cells_of(const WinnerRow& row, std::int64_t now) {
           gbps_text(gbps),
           share_text(gbps, stored.key.device.peak_bandwidth_gbps),
           row.how(),
+          has_several_sources(rows, stored.key) ? short_digest(stored.key.toolchain.family_digest)
+                                                : std::string(kUnknown),
           format_age(now - stored.created_at)};
 }
 
@@ -88,8 +98,9 @@ void print_winners(const Winners& winners, const Context& context) {
                  {"GB/s", Align::right, 2},
                  {"of peak", Align::right, 3, true},
                  {"how", Align::left, 4},
+                 {"source", Align::left, 2, true},
                  {"age", Align::right, 9}});
-    for (auto row = begin; row != end; ++row) table.add_row(cells_of(*row, now));
+    for (auto row = begin; row != end; ++row) table.add_row(cells_of(*row, rows, now));
     context.out << (begin == rows.begin() ? "" : "\n") << heading_text(begin->shown.key) << '\n';
     table.print(context.out, context.environment.out_columns());
     begin = end;

@@ -5,6 +5,7 @@
 
 #include <hone/error.h>
 #include <hone/sdk/kernel_file.h>
+#include <hone/tune_arguments.h>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +19,7 @@
 
 #include "tuner/problems/numpy_reference.h"
 #include "tuner/problems/selection.h"
+#include "tuner/problems/shapes.h"
 #include "tuner/text/document_reader.h"
 #include "tuner/text/table.h"
 
@@ -257,7 +259,7 @@ class KernelReader : DocumentReader {
 
 /// A kernel file that was read.
 struct LoadedKernel {
-  std::string path, sizes;
+  std::string path, typed_path, sizes;
   TunableKernel kernel;
   FamilyRow row;
 };
@@ -282,7 +284,7 @@ LoadedKernel& load(const fs::path& path) {
   std::string sizes;
   const TunableKernel kernel =
       read_kernel(document.text, document.format, printable(path.string()), path.parent_path(), sizes);
-  LoadedKernel& loaded = loaded_kernels().emplace_back(LoadedKernel{absolute, sizes, kernel, {}});
+  LoadedKernel& loaded = loaded_kernels().emplace_back(LoadedKernel{absolute, path.string(), sizes, kernel, {}});
   const KernelFamily& family = kernel.family();
   if (loaded.sizes.empty()) loaded.sizes = kUsualSizes[family.extent_names().size() - 1];
   loaded.row = {.family = [&family]() -> const KernelFamily& { return family; },
@@ -290,6 +292,13 @@ LoadedKernel& load(const fs::path& path) {
                 .dtypes = info(dtype_of(kernel.spec())).name,
                 .shapes = loaded.sizes};
   return loaded;
+}
+
+const LoadedKernel* loaded_from_file(const KernelFamily& family) {
+  const std::scoped_lock lock(mutex);
+  for (const LoadedKernel& loaded : loaded_kernels())
+    if (&loaded.kernel.family() == &family) return &loaded;
+  return nullptr;
 }
 
 }  // namespace
@@ -306,10 +315,18 @@ const FamilyRow& kernel_file_family(const fs::path& path) { return load(path).ro
 const TunableKernel& kernel_in_file(const fs::path& path) { return load(path).kernel; }
 
 std::string kernel_file_of(const KernelFamily& family) {
-  const std::scoped_lock lock(mutex);
-  for (const LoadedKernel& loaded : loaded_kernels())
-    if (&loaded.kernel.family() == &family) return loaded.path;
-  return "";
+  const LoadedKernel* const loaded = loaded_from_file(family);
+  return loaded ? loaded->path : "";
+}
+
+std::string tune_words(const Problem& problem) {
+  const LoadedKernel* const loaded = loaded_from_file(*problem.family);
+  if (!loaded) return tune_arguments(problem);
+  std::string words = fmt::format("{} --size {}", shell_quoted(loaded->typed_path), format_shape(problem));
+  if (problem.alignment != kMaxAlignment) words += fmt::format(" --align {}", problem.alignment);
+  if (problem.launch_context != LaunchContext::stream)
+    words += fmt::format(" --context {}", name(problem.launch_context));
+  return words;
 }
 
 }  // namespace hone::tuner

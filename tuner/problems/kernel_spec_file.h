@@ -5,9 +5,11 @@
 #include <string>
 #include <string_view>
 
+#include <hone/error.h>
 #include <hone/tunable_kernel.h>
 
 #include "tuner/problems/families.h"
+#include "tuner/text/command_error.h"
 #include "tuner/text/document.h"
 
 namespace hone::tuner {
@@ -38,8 +40,24 @@ TunableKernel read_kernel(std::string_view text, FileFormat format, std::string_
 /// that. Throws CommandError(input).
 const FamilyRow& kernel_file_family(const std::filesystem::path& path);
 
+/// Runs what calls or checks a kernel of a file with options that are right: what has no meaning then (a reference that
+/// fails, arguments that are not those of the compiled kernel) is a fault of the file, CommandError(input).
+template <class Work>
+auto of_kernel_file(const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_argument) throw;
+    throw CommandError(ExitCode::input, error.what());
+  }
+}
+
 /// The absolute path of the file that a family was read from; "" for all other families.
 std::string kernel_file_of(const KernelFamily& family);
+
+/// The arguments with which `hone tune` tunes one problem, as tune_arguments(), also of a family that was read from a
+/// file: "'axpy.toml' --size 2^20".
+std::string tune_words(const Problem& problem);
 
 /// The kernel of a family that was read from a file.
 const TunableKernel& kernel_in_file(const std::filesystem::path& path);

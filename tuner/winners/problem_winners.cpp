@@ -1,11 +1,14 @@
 #include "tuner/winners/problem_winners.h"
 
 #include <algorithm>
-#include <utility>
+#include <tuple>
+
+#include <hone/sdk/source_digest.h>
 
 #include "cache/identity.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/winners/device_filter.h"
+#include "tuner/winners/stored_facts.h"
 
 namespace hone::tuner {
 
@@ -13,6 +16,9 @@ using cache::StoredWinner;
 
 std::vector<StoredWinner> winners_of(const std::vector<StoredWinner>& all, const Problem& problem,
                                      const std::string& device, Objective objective) {
+  const auto rank_of = [&](const StoredWinner& stored) {
+    return std::tuple(is_of_source(stored, problem), stored.winner.tuned, stored.id);
+  };
   std::vector<StoredWinner> winners;
   for (const StoredWinner& stored : all) {
     if (!is_described(problem, stored.key.problem) || !matches_device(stored.key.device, device)) continue;
@@ -22,11 +28,15 @@ std::vector<StoredWinner> winners_of(const std::vector<StoredWinner>& all, const
     });
     if (same == winners.end()) {
       winners.push_back(stored);
-    } else if (std::pair(stored.winner.tuned, stored.id) > std::pair(same->winner.tuned, same->id)) {
+    } else if (rank_of(stored) > rank_of(*same)) {
       *same = stored;
     }
   }
   return winners;
+}
+
+bool is_of_source(const StoredWinner& stored, const Problem& problem) {
+  return stored.key.toolchain.family_digest == source_digest(problem, stored_facts(stored.key.device));
 }
 
 }  // namespace hone::tuner

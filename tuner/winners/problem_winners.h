@@ -11,9 +11,12 @@
 
 namespace hone::tuner {
 
-/// Winners of `all` for the problem, each device's and toolchain's newest; a tuned one before an untuned one. `device`
-/// is that of matches_device().
+/// Winners of `all` for the problem, each device's and toolchain's newest; one of the family's present source before
+/// one of what it was before an edit, a tuned one before an untuned one. `device` is that of matches_device().
 std::vector<cache::StoredWinner> winners_of(const std::vector<cache::StoredWinner>& all, const Problem& problem,
                                             const std::string& device, Objective objective = Objective::time);
+
+/// Whether a winner was found for the source that the family of `problem` has now.
+bool is_of_source(const cache::StoredWinner& stored, const Problem& problem);
 
 }  // namespace hone::tuner

@@ -256,6 +256,8 @@ std::string tune_command(const cache::StoredWinner& stored, const std::filesyste
                      stored.winner.tuned ? " --again" : "", shell_quoted(cache.string()));
 }
 
+std::string short_digest(std::string_view digest) { return std::string(digest.substr(0, 7)); }
+
 std::string_view how_text(const cache::StoredWinner& stored) {
   const bool is_of_its_class = is_within(stored.winner.tuned_extents, stored.key.problem.sizes);
   if (stored.winner.tuned) return is_of_its_class ? "tuned" : "lent";

@@ -39,6 +39,9 @@ std::string measured_at_text(const cache::StoredWinner& stored);
 /// --again where it is tuned.
 std::string tune_command(const cache::StoredWinner& stored, const std::filesystem::path& cache);
 
+/// The first digits of a digest, which tell sources apart.
+std::string short_digest(std::string_view digest);
+
 /// "tuned" (measured in its class), "lent" (measured at another size), "nearest" (untuned, of the nearest tuned class)
 /// or "heuristic".
 std::string_view how_text(const cache::StoredWinner& stored);

@@ -18,13 +18,15 @@ module hone
   integer(c_int32_t), parameter :: HONE_FROM_MEMORY = 0, HONE_FROM_CACHE = 1, HONE_FROM_TUNING = 2, &
                                    HONE_FROM_HEURISTIC = 3, HONE_FROM_NEAREST = 4
 
+  integer(c_int32_t), parameter :: HONE_OBJECTIVE_TIME = 0, HONE_OBJECTIVE_ENERGY = 1
+
   ! The components are those of the structs of hone/c.h, in their order.
   type, bind(c) :: hone_session_options
     integer(c_size_t) :: size
     integer(c_int32_t) :: on_miss, capture_workspaces
     integer(c_int64_t) :: tune_budget_ms, cache_max_bytes
     type(c_ptr) :: cache_path
-    integer(c_int32_t) :: cache_read_only, load_binaries, validate_pointers, reserved
+    integer(c_int32_t) :: cache_read_only, load_binaries, validate_pointers, objective
   end type
 
   type, bind(c) :: hone_choice

@@ -18,6 +18,7 @@ class Session:
         capture_workspaces: int | None,
         cache_read_only: bool,
         validate: bool,
+        objective: int | None,
     ) -> None: ...
     @property
     def device(self) -> str:

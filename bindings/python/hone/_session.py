@@ -11,6 +11,7 @@ from typing import Any
 from . import _arrays, _errors, _native
 
 _ON_MISS = {"tune": 0, "heuristic": 1, "error": 2}
+_OBJECTIVES = {"time": 0, "energy": 1}
 
 
 def devices() -> list[str]:
@@ -58,6 +59,10 @@ class Session(_native.Session):
         Never write to the cache file.
     validate : bool
         Ask the driver about every pointer, which takes a microsecond for each, and check offsets, which waits.
+    objective : {'time', 'energy'}, optional
+        What winners are chosen by: the fastest, or of those that are almost as fast the one whose calls take the least
+        energy. Winners of one never serve a session of the other, and a tuning by energy is refused on a device that
+        does not count it. By default what ``HONE_OBJECTIVE`` says, or ``'time'``.
 
     Examples
     --------
@@ -78,11 +83,14 @@ class Session(_native.Session):
         capture_workspaces: int | None = None,
         cache_read_only: bool = False,
         validate: bool = False,
+        objective: str | None = None,
     ) -> None:
         if on_miss is None and "HONE_ON_MISS" not in os.environ:
             on_miss = "heuristic"
         if on_miss is not None and on_miss not in _ON_MISS:
             raise ValueError(f"on_miss is {on_miss!r}; known are {', '.join(_ON_MISS)}")
+        if objective is not None and objective not in _OBJECTIVES:
+            raise ValueError(f"objective is {objective!r}; known are {', '.join(_OBJECTIVES)}")
         super().__init__(
             device,
             None if on_miss is None else _ON_MISS[on_miss],
@@ -91,6 +99,7 @@ class Session(_native.Session):
             capture_workspaces,
             cache_read_only,
             validate,
+            None if objective is None else _OBJECTIVES[objective],
         )
 
     def __repr__(self) -> str:

@@ -26,9 +26,11 @@ class Tuning:
     ----------
     problem : str
         The call that was tuned.
+    objective : str
+        What the winner was chosen by: ``'time'`` or ``'energy'``.
     trials : list of dict
-        Best first, as ``pandas.DataFrame`` takes them: ``policy``, ``predicted_us``, ``median_us``, ``verdict``,
-        ``reason``, …
+        Best first, as ``pandas.DataFrame`` takes them: ``policy``, ``predicted_us``, ``median_us``, ``energy_uj`` (of a
+        call; 0 where it was not measured), ``verdict``, ``reason``, …
     winner : dict or None
         The trial that later calls are dispatched to.
     is_tuned : bool
@@ -43,6 +45,7 @@ class Tuning:
 
     def __init__(self, found: dict[str, Any]) -> None:
         self.problem: str = found["problem"]
+        self.objective: str = found["objective"]
         self.trials: list[dict[str, Any]] = found["trials"]
         self.winner = None if found["winner"] is None else self.trials[found["winner"]]
         self.is_tuned: bool = found["is_tuned"]

@@ -36,14 +36,15 @@ void define_classes(nb::module_& m) {
           "__init__",
           [](Session* self, Text<"device"> device, std::optional<std::int32_t> on_miss,
              std::optional<std::int64_t> budget_ms, std::optional<std::string> cache, Object capture_workspaces,
-             Flag<"cache_read_only"> read_only, Flag<"validate"> validate) {
+             Flag<"cache_read_only"> read_only, Flag<"validate"> validate, std::optional<std::int32_t> objective) {
             std::optional<std::int32_t> workspaces;
             if (!capture_workspaces.is_none())
               workspaces = Given<std::int32_t, "capture_workspaces">(capture_workspaces);
-            new (self) Session(device, {on_miss, budget_ms, std::move(cache), workspaces, read_only, validate});
+            new (self) Session(device,
+                               {on_miss, budget_ms, std::move(cache), workspaces, read_only, validate, objective});
           },
           "device"_a, "on_miss"_a, "tune_budget_ms"_a, "cache"_a, "capture_workspaces"_a, "cache_read_only"_a,
-          "validate"_a)
+          "validate"_a, "objective"_a)
       .def_prop_ro("device", &Session::device_name, "The name of the device: ``'host'``, ``'cuda:0'``, …")
       .def("facts_json", &Session::facts)
       .def("counters_json", &Session::counters)

@@ -81,6 +81,7 @@ Session::Session(const std::string& device, const Options& options) : process_(g
   if (options.capture_workspaces) all.capture_workspaces = *options.capture_workspaces;
   if (options.cache_read_only) all.cache_read_only = 1;
   if (options.validate) all.validate_pointers = 1;
+  if (options.objective) all.objective = *options.objective;
   run([&] { return hone_device_open(device.c_str(), &device_); });
   try {
     run([&] { return hone_session_create(device_, &all, &session_); });

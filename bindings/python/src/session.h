@@ -65,6 +65,7 @@ class Session {
     std::optional<std::int32_t> capture_workspaces;
     bool cache_read_only = false;
     bool validate = false;
+    std::optional<std::int32_t> objective;
   };
   Session(const std::string& device, const Options& options);
   Session(const Session&) = delete;

@@ -67,8 +67,31 @@ void AccessTrace::sync_warp(unsigned first_lane, unsigned mask) {
   }
 }
 
+/// The bytes are those before the write: this is called just before it.
+void AccessTrace::begin_write(std::uintptr_t address, std::size_t bytes, AccessIndex index) {
+  const auto* const at = reinterpret_cast<const std::byte*>(address);
+  write_.before.assign(at, at + bytes);  // the fault of a wild access comes here, while there is no write to finish
+  write_.updates.assign(bytes, 0);
+  write_.address = address;
+  write_.bytes = bytes;
+  write_.index = index;
+}
+
+void AccessTrace::finish_write() {
+  const auto* const now = reinterpret_cast<const std::byte*>(write_.address);
+  for (std::size_t i = 0; i < write_.bytes; ++i) {
+    if (now[i] == write_.before[i]) continue;
+    const std::uintptr_t address = write_.address + i;
+    if (Page* const page = page_of(address)) (*page)[address % kPageBytes].is_changed = true;
+    if (write_.updates[i] != 0) add_race(lost_updates_, write_.updates[i], write_.index, address);
+  }
+  write_.bytes = 0;
+}
+
 void AccessTrace::access(unsigned lane, hone_host::Index3 thread, std::uintptr_t address, std::size_t bytes,
                          hone_host::AccessKind kind, std::uint64_t code_address) {
+  finish_write();
+  if (accesses_.size() >= kMostAccesses) return;
   const AccessIndex index = index_of({.thread = thread,
                                       .block = static_cast<std::uint32_t>(blocks_.size() - 1),
                                       .epoch = epoch_,
@@ -77,6 +100,7 @@ void AccessTrace::access(unsigned lane, hone_host::Index3 thread, std::uintptr_t
                                       .lane = static_cast<std::uint16_t>(lane),
                                       .kind = kind,
                                       .code_address = code_address});
+  if (accesses_[index].writes()) begin_write(address, bytes, index);
   for (std::size_t i = 0; i < bytes; ++i)
     if (Page* const page = page_of(address + i)) touch((*page)[(address + i) % kPageBytes], index, address + i);
 }
@@ -103,7 +127,8 @@ AccessTrace::Page* AccessTrace::page_of(std::uintptr_t address) {
 void AccessTrace::touch(Cell& cell, AccessIndex index, std::uintptr_t address) {
   const Access& now = accesses_[index];
   const auto compare = [&](AccessIndex before) {
-    if (before != 0 && before != index && !are_ordered(accesses_[before], now)) add_race(before, index, address);
+    if (before != 0 && before != index && !are_ordered(accesses_[before], now))
+      add_race(races_, before, index, address);
   };
   compare(cell.write);
   if (!now.writes()) {
@@ -113,7 +138,26 @@ void AccessTrace::touch(Cell& cell, AccessIndex index, std::uintptr_t address) {
     return;
   }
   for (const AccessIndex read : cell.reads) compare(read);
+  const bool is_update = has_read(cell, now);
+  write_.updates[address - write_.address] = lost_update(cell, index, is_update);
   cell.write = index;
+  cell.is_changed = false;
+  cell.is_updated = is_update;
+}
+
+/// Whether the lane of `now` has read the place since what last ordered it after others.
+bool AccessTrace::has_read(const Cell& cell, const Access& now) const {
+  return std::ranges::any_of(cell.reads, [&](AccessIndex index) {
+    const Access& read = accesses_[index];
+    return index != 0 && read.lane == now.lane && read.block == now.block && read.epoch == now.epoch &&
+           read.clock == now.clock;
+  });
+}
+
+/// The last write of a place, if it changed the place and a change by `write` may undo it.
+AccessTrace::AccessIndex AccessTrace::lost_update(const Cell& cell, AccessIndex write, bool is_update) const {
+  if (cell.write == 0 || !cell.is_changed || !(cell.is_updated || is_update)) return 0;
+  return are_ordered(accesses_[cell.write], accesses_[write]) ? 0 : cell.write;
 }
 
 bool AccessTrace::are_ordered(const Access& earlier, const Access& later) const {
@@ -142,15 +186,16 @@ bool AccessTrace::does_before(const Access& other, AccessIndex index) const {
   return false;
 }
 
-void AccessTrace::add_race(AccessIndex first, AccessIndex second, std::uintptr_t address) {
+void AccessTrace::add_race(std::vector<Race>& races, AccessIndex first, AccessIndex second,
+                           std::uintptr_t address) const {
   const std::uint64_t a = accesses_[first].code_address, b = accesses_[second].code_address;
-  const bool is_known = std::ranges::any_of(races_, [&](const Race& known) {
+  const bool is_known = std::ranges::any_of(races, [&](const Race& known) {
     return std::minmax(known.earlier.code_address, known.later.code_address) == std::minmax(a, b);
   });
-  if (is_known || races_.size() == kMostRaces) return;
+  if (is_known || races.size() == kMostRaces) return;
   const bool is_one_block = accesses_[first].block == accesses_[second].block;
   if (is_one_block && does_before(accesses_[second], first)) std::swap(first, second);
-  Race& race = races_.emplace_back(Race{racing(accesses_[first]), racing(accesses_[second])});
+  Race& race = races.emplace_back(Race{racing(accesses_[first]), racing(accesses_[second])});
   race.address = address;
   if (address - smem_ < smem_bytes_) race.smem_offset = static_cast<std::ptrdiff_t>(address - smem_);
 }

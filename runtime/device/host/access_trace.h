@@ -30,15 +30,16 @@ struct Race {
 
 /// Barriers of the block order everything before them, __syncwarp() orders the lanes of its mask, and the end of a
 /// launch orders all. What fences may order, on both sides, counts as ordered: a trace names no pair that may be right.
-/// Memory beyond the first kMostBytes that are touched is not looked at.
+/// Neither memory beyond the first kMostBytes that are touched is looked at, nor what comes after kMostAccesses.
 ///
 /// For launches on one SM; used by its thread alone.
 class AccessTrace {
  public:
-  static constexpr std::size_t kMostBytes = std::size_t{1} << 24;
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 24, kMostAccesses = std::size_t{1} << 21;
 
   void begin_launch();
   void begin_block(hone_host::Index3 block, const unsigned char* smem, std::size_t smem_bytes);
+  void end_block() { finish_write(); }
 
   // --- what lane number `lane` of the block does ---
   void access(unsigned lane, hone_host::Index3 thread, std::uintptr_t address, std::size_t bytes,
@@ -51,6 +52,11 @@ class AccessTrace {
 
   /// In the order in which they were found, each pair of places in the code once.
   const std::vector<Race>& races() const { return races_; }
+
+  /// Those whose two sides both change the place, and at least one of which has read it before: `x += 1` without an
+  /// atomic function. On a GPU one of the changes may be lost, though here the results are right in every order. Unlike
+  /// other races, of which some do no harm: values that nobody uses, or equal ones that several threads write.
+  const std::vector<Race>& lost_updates() const { return lost_updates_; }
 
  private:
   /// Equal accesses, such as those of a loop, are one.
@@ -71,15 +77,29 @@ class AccessTrace {
   struct Cell {
     AccessIndex write = 0;
     std::array<AccessIndex, 2> reads{};  ///< of different lanes
+    bool is_changed = false;             ///< by that write
+    bool is_updated = false;             ///< by a lane that had read it since its last barrier
+  };
+  /// A write that is about to be made: only after it can be seen which bytes it changes.
+  struct Write {
+    std::uintptr_t address = 0;
+    std::size_t bytes = 0;
+    AccessIndex index = 0;
+    std::vector<std::byte> before;
+    std::vector<AccessIndex> updates;  ///< for each byte, the change by another lane that this one may lose; 0: none
   };
   static constexpr std::size_t kPageBytes = 1024, kRecent = 16;
   using Page = std::array<Cell, kPageBytes>;
 
   AccessIndex index_of(const Access& access);
   Page* page_of(std::uintptr_t address);
+  void begin_write(std::uintptr_t address, std::size_t bytes, AccessIndex index);
+  void finish_write();
   void touch(Cell& cell, AccessIndex index, std::uintptr_t address);
+  AccessIndex lost_update(const Cell& cell, AccessIndex write, bool is_update) const;
+  bool has_read(const Cell& cell, const Access& now) const;
   bool are_ordered(const Access& earlier, const Access& later) const;
-  void add_race(AccessIndex first, AccessIndex second, std::uintptr_t address);
+  void add_race(std::vector<Race>& races, AccessIndex first, AccessIndex second, std::uintptr_t address) const;
   bool does_before(const Access& other, AccessIndex index) const;
   RacingAccess racing(const Access& access) const;
 
@@ -96,7 +116,8 @@ class AccessTrace {
   std::array<std::array<std::uint32_t, 32>, hone_host::kMaxLanes> clocks_{};  ///< vector clocks of the lanes of a warp
   std::uintptr_t smem_ = 0;
   std::size_t smem_bytes_ = 0;
-  std::vector<Race> races_;
+  Write write_;
+  std::vector<Race> races_, lost_updates_;
 };
 
 }  // namespace hone

@@ -40,6 +40,8 @@ std::string what_was_found(const BlockFailure& f) {
       return fmt::format("a thread accessed the address {:#x}, where there is no memory for it", f.number);
     case Kind::arithmetic_fault: return "a thread divided an integer by zero";
     case Kind::signed_overflow: return "signed overflow: " + spell(f.overflow);
+    case Kind::bad_index:
+      return fmt::format("index {} is out of bounds of an array {}", f.bad_index.index, f.bad_index.array);
     case Kind::dynamic_smem_overrun:
       return fmt::format("dynamic shared memory was written beyond the {} bytes of the launch", f.number);
     case Kind::trap: return "__trap()";
@@ -69,11 +71,14 @@ std::string_view what_to_do(Kind kind) {
     case Kind::deadlock: return "let all threads that wait for each other reach the same meeting point";
     case Kind::stack_overflow: return "use smaller local arrays and less recursion";
     case Kind::wild_access:
-      return "compare indices with the sizes of the buffers, and arguments with the kernel's parameters; under "
-             "AddressSanitizer the report has the source line";
+      return "compare indices with the sizes of the buffers, and arguments with the kernel's parameters; hone check finds "
+             "the source line";
     case Kind::arithmetic_fault: return "a GPU gives some value instead; do not divide where the divisor is 0";
     case Kind::signed_overflow:
       return "compute it in a wider type, as (long long)y * width + x does, or in an unsigned one if it shall wrap";
+    case Kind::bad_index:
+      return "compare the index with the size of the array; a pointer to its first element may go through all rows of "
+             "an array of several dimensions";
     case Kind::dynamic_smem_overrun: return "launch with enough dynamic shared memory, or index less";
     case Kind::deadline:
       return "blocks are not guaranteed to run at the same time: do not let one wait for another that starts later";

@@ -33,6 +33,7 @@ struct BlockFailure {
     wild_access,
     arithmetic_fault,
     signed_overflow,
+    bad_index,
     dynamic_smem_overrun,
     trap,
     assertion,
@@ -52,6 +53,7 @@ struct BlockFailure {
   const char* text = "";     ///< assertions: the expression
   std::uint64_t number = 0;  ///< a size, a width, milliseconds or an address
   hone_host::Overflow overflow{};  ///< signed_overflow: what was computed
+  hone_host::BadIndex bad_index{};
   std::uint64_t code_address = 0;  ///< where in its module a signal met the kernel; 0: not known
 
   void add(const LaneReport& lane) {

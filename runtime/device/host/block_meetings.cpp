@@ -187,6 +187,8 @@ void BlockState::poll(Site site) {
   wait_for_others();
 }
 
+namespace {
+
 void on_access(const void* address, unsigned long bytes, hone_host::AccessKind kind, const void* return_address) {
   auto& state = static_cast<BlockState&>(hone_host::this_block());
   const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -205,6 +207,18 @@ void on_overflow(const hone_host::Overflow& overflow) {
   state.failure.overflow = overflow;
   state.fail(Kind::signed_overflow, {&lane});
 }
+
+void on_bad_index(const hone_host::BadIndex& bad) {
+  auto& state = static_cast<BlockState&>(hone_host::this_block());
+  Lane& lane = state.self();
+  lane.site = bad.site;
+  state.failure.bad_index = bad;
+  state.fail(Kind::bad_index, {&lane});
+}
+
+}  // namespace
+
+const hone_host::Hooks kHostHooks{.on_access = on_access, .on_overflow = on_overflow, .on_bad_index = on_bad_index};
 
 const hone_host::Services kHostServices{
     .barrier = [](BarrierOp op, bool predicate, Site site) {

@@ -63,6 +63,7 @@ BlockFailure BlockRunner::run(const BlockWork& work, const SharedMemory& shared,
   state_->smem_guard = has_guard ? shared.begin + shared.static_bytes + shared.dynamic_bytes : nullptr;
   state_->dynamic_smem_bytes = shared.dynamic_bytes;
   BlockFailure failure = state_->run_lanes();
+  if (work.trace) work.trace->end_block();
   if (overran_dynamic_smem(shared, work.smem_fill) && failure.kind == BlockFailure::Kind::none) {
     failure.kind = BlockFailure::Kind::dynamic_smem_overrun;
     failure.number = shared.dynamic_bytes;

@@ -129,7 +129,6 @@ inline void count(std::atomic<std::uint64_t>& number) {
 extern const hone_host::Services kHostServices;
 
 /// The hooks of modules that were compiled for a check; lanes alone may call them.
-void on_access(const void* address, unsigned long bytes, hone_host::AccessKind kind, const void* return_address);
-void on_overflow(const hone_host::Overflow& overflow);
+extern const hone_host::Hooks kHostHooks;
 
 }  // namespace hone

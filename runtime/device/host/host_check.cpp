@@ -156,26 +156,31 @@ std::string uninitialised(const Compiled& compiled, const Contents& results) {
   }
 }
 
-/// Runs once more, traced: the accesses that results depend on the order of. Lines that each follow a line break.
-std::string racing_accesses(const HostCheck& check) {
-  if (HONE_TSAN) return "\n  there is a race: the reports of ThreadSanitizer have the lines";
+/// Races among the accesses of a traced run. Lines that each follow a line break; "" when there is none.
+std::string traced_races(const HostCheck& check, const std::vector<Race>& (AccessTrace::*races)() const) {
   AccessTrace trace;
   HostOptions options = usual_host_options();
   options.instrumentation = HostInstrumentation::traced;
   options.trace = &trace;
   options.order = check.orders.front();
+  const std::shared_ptr<Device> device = make_host_device(options);
+  const Binary binary = device->compile(check.unit);
+  const std::unique_ptr<Module> module = device->load(binary, check.unit.entries);
+  const Compiled compiled{check, binary, *module};
+  Run run(compiled, options, GuardedMemory::Place::near_end);
+  run.run();
+  return describe_races((trace.*races)(), binary.code, [&run](std::uintptr_t address) {
+    const std::string place = run.place_of(address);
+    return place.empty() ? "memory that is no buffer" : place;
+  });
+}
+
+/// The accesses that results depend on the order of.
+std::string racing_accesses(const HostCheck& check) {
+  if (HONE_TSAN) return "\n  there is a race: the reports of ThreadSanitizer have the lines";
   std::string races;
   try {
-    const std::shared_ptr<Device> device = make_host_device(options);
-    const Binary binary = device->compile(check.unit);
-    const std::unique_ptr<Module> module = device->load(binary, check.unit.entries);
-    const Compiled compiled{check, binary, *module};
-    Run run(compiled, options, GuardedMemory::Place::near_end);
-    run.run();
-    races = describe_races(trace.races(), binary.code, [&run](std::uintptr_t address) {
-      const std::string place = run.place_of(address);
-      return place.empty() ? "memory that is no buffer" : place;
-    });
+    races = traced_races(check, &AccessTrace::races);
   } catch (const Error& error) {
     return fmt::format("\n  there is a race: look for a missing barrier or fence (its lines are not known: {})",
                        error.what());
@@ -183,6 +188,21 @@ std::string racing_accesses(const HostCheck& check) {
   if (!races.empty()) return races;
   return "\n  no two accesses were found that nothing orders: the order of atomic functions decides, or a fence is "
          "missing; do not compare what float atomics add up, since they round in their order";
+}
+
+/// The changes that threads may undo for each other, though results are the same in every order here.
+std::string lost_updates(const HostCheck& check, HostCheckReport& report) {
+  if (HONE_TSAN) return "";
+  try {
+    const std::string races = traced_races(check, &AccessTrace::lost_updates);
+    if (races.empty()) return "";
+    return fmt::format("threads change one place without an atomic function or a barrier, so that a GPU may lose one "
+                       "of the changes of \"{}\"{}",
+                       check.unit.name, races);
+  } catch (const Error& error) {  // traced code needs more stack and more time
+    report.not_traced = error.what();
+    return "";
+  }
 }
 
 /// Runs HostCheck::large: the report of an access out of bounds or a signed overflow, "" when there is none.
@@ -283,6 +303,7 @@ HostCheckReport check_on_host(const HostCheck& check) {
   }
   report.failed_order = {};
   report.failure = uninitialised(compiled, report.buffers);
+  if (report.failure.empty()) report.failure = lost_updates(check, report);
   if (report.failure.empty()) report.failure = large_fault(compiled, report);
   return report;
 }

@@ -20,6 +20,7 @@
 #include "runtime/device/host/access_trace.h"
 #include "runtime/device/host/block_queue.h"
 #include "runtime/device/host/block_state.h"
+#include "runtime/device/host/guarded_memory.h"
 #include "runtime/device/host/host_facts.h"
 #include "runtime/device/host/host_module.h"
 #include "runtime/device/host/host_streams.h"
@@ -29,8 +30,6 @@
 
 namespace hone {
 namespace {
-
-constexpr std::size_t kAlignment = 256;
 
 /// The host device has no graphs: what was captured is called.
 class HostCapturedWork final : public CapturedWork {
@@ -56,9 +55,7 @@ class HostDevice final : public Device {
       // There are no threads to join, and another one may have held what the objects lock.
       static_cast<void>(watchdog_.release());
       static_cast<void>(pool_.release());
-      return;
     }
-    for (const auto& [address, bytes] : allocations_) std::free(reinterpret_cast<void*>(address));
   }
 
   std::string_view name() const override { return "host"; }
@@ -126,6 +123,7 @@ class HostDevice final : public Device {
     if (bytes > 0) std::memmove(to, from, bytes);
   }
   void check_launch(const HostKernel& kernel, const Launch& launch) const;
+  std::string array_at(std::uintptr_t address, const Launch& launch) const;
 
   /// True in a forked child of the process that made the device. It has none of the device's threads.
   bool is_inherited() const noexcept { return ::getpid() != process_; }
@@ -136,7 +134,7 @@ class HostDevice final : public Device {
   DeviceFacts facts_;
   HostCompiler compiler_;
   mutable std::mutex memory_mutex_;
-  std::map<std::uintptr_t, std::size_t> allocations_;  ///< address → bytes
+  std::map<std::uintptr_t, GuardedMemory> allocations_;  ///< by address
   HostStreams streams_;
   std::mutex launch_mutex_;
   std::unique_ptr<Watchdog> watchdog_;
@@ -172,25 +170,25 @@ int HostDevice::resident_blocks(const Kernel& kernel, int block_threads, std::si
 
 void* HostDevice::allocate(std::size_t bytes) {
   require_own_process();
-  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-  void* pointer = nullptr;
-  // The exact size, so that AddressSanitizer guards the very next byte.
-  if (rounded < bytes || posix_memalign(&pointer, kAlignment, std::max<std::size_t>(bytes, 1)) != 0) {
-    throw Error(ErrorCode::out_of_memory, fmt::format("the host device cannot allocate {} bytes; the machine has {}",
-                                                      bytes, facts_.memory_bytes));
+  const auto most = static_cast<std::size_t>(facts_.memory_bytes);
+  try {
+    // Pages take memory when they are touched, so that more could be promised than there is.
+    if (bytes > most) throw std::bad_alloc();
+    GuardedMemory memory(std::max<std::size_t>(bytes, 1));
+    void* const pointer = memory.data();
+    const std::lock_guard lock(memory_mutex_);
+    allocations_.emplace(reinterpret_cast<std::uintptr_t>(pointer), std::move(memory));
+    return pointer;
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("the host device cannot allocate {} bytes; the machine has {}", bytes, most));
   }
-  const std::lock_guard lock(memory_mutex_);
-  allocations_[reinterpret_cast<std::uintptr_t>(pointer)] = std::max<std::size_t>(bytes, 1);
-  return pointer;
 }
 
 void HostDevice::deallocate(void* pointer) noexcept {
   if (pointer == nullptr || is_inherited()) return;
-  {
-    const std::lock_guard lock(memory_mutex_);
-    allocations_.erase(reinterpret_cast<std::uintptr_t>(pointer));
-  }
-  std::free(pointer);
+  const std::lock_guard lock(memory_mutex_);
+  allocations_.erase(reinterpret_cast<std::uintptr_t>(pointer));
 }
 
 MemoryKind HostDevice::memory_kind(const void* pointer) const {
@@ -199,8 +197,23 @@ MemoryKind HostDevice::memory_kind(const void* pointer) const {
   const std::lock_guard lock(memory_mutex_);
   auto after = allocations_.upper_bound(address);
   if (after == allocations_.begin()) return MemoryKind::host;
-  const auto& [begin, bytes] = *--after;
-  return address - begin < bytes ? MemoryKind::device : MemoryKind::host;
+  const auto& [begin, memory] = *--after;
+  return address - begin < memory.size() ? MemoryKind::device : MemoryKind::host;
+}
+
+/// Which array of a launch an address is in or near; "" if it is far from all. It follows a line break.
+std::string HostDevice::array_at(std::uintptr_t address, const Launch& launch) const {
+  const std::lock_guard lock(memory_mutex_);
+  for (int i = 0; i < launch.arguments.count(); ++i) {
+    std::uintptr_t pointer = 0;
+    if (launch.arguments.bytes(i) != sizeof(pointer)) continue;
+    std::memcpy(&pointer, launch.arguments.value(i), sizeof(pointer));
+    const auto found = allocations_.find(pointer);
+    if (found == allocations_.end()) continue;
+    if (const std::string place = found->second.place_of(address); !place.empty())
+      return fmt::format("\n  argument {} points to {} bytes: {}", i + 1, found->second.size(), place);
+  }
+  return "";
 }
 
 void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) const {
@@ -254,8 +267,8 @@ std::vector<std::uint64_t> corner_blocks(const Dim3& grid) {
 /// While it lives, a module tells of its lanes.
 class Hooks {
  public:
-  explicit Hooks(const HostModule& module) : module_(module) { module_.set_hooks(on_access, on_overflow); }
-  ~Hooks() { module_.set_hooks(nullptr, nullptr); }
+  explicit Hooks(const HostModule& module) : module_(module) { module_.set_hooks(kHostHooks); }
+  ~Hooks() { module_.set_hooks({}); }
   Hooks(const Hooks&) = delete;
   Hooks& operator=(const Hooks&) = delete;
 
@@ -322,8 +335,10 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream strea
   if (first_failure.kind != BlockFailure::Kind::none) {
     options_.on_failure(first_failure);
     std::string details;
-    if (first_failure.kind == BlockFailure::Kind::wild_access)
+    if (first_failure.kind == BlockFailure::Kind::wild_access) {
       details = options_.describe_address(first_failure.number);
+      if (details.empty()) details = array_at(first_failure.number, launch);
+    }
     const std::string line = first_failure.code_address != 0 ? options_.describe_code(first_failure.code_address) : "";
     if (!line.empty()) details += "\n  it was stopped at " + line;
     throw Error(ErrorCode::device_failed, describe(first_failure, kernel.label, details));

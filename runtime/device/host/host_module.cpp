@@ -132,8 +132,7 @@ HostModule::HostModule(const Binary& binary, const std::vector<std::string>& ent
   const Segments segments = library_->segments();
   static_smem_bytes_ = segments.tls_bytes - *descriptor_->dynamic_smem_bytes;
   code_ = segments.code;
-  access_hook_ = static_cast<hone_host::AccessHook*>(library_->symbol("hone_host_on_access"));
-  overflow_hook_ = static_cast<hone_host::OverflowHook*>(library_->symbol("hone_host_on_overflow"));
+  hooks_ = static_cast<hone_host::Hooks*>(library_->symbol("hone_host_hooks"));
   host_kernels_.reserve(entries.size());
   for (const std::string& name : entries) {
     const auto* const end = descriptor_->entries + descriptor_->entry_count;
@@ -152,9 +151,8 @@ HostModule::HostModule(const Binary& binary, const std::vector<std::string>& ent
 
 const Kernel& HostModule::kernel(int entry) const { return kernels_.at(static_cast<std::size_t>(entry)); }
 
-void HostModule::set_hooks(hone_host::AccessHook on_access, hone_host::OverflowHook on_overflow) const {
-  if (access_hook_) *access_hook_ = on_access;
-  if (overflow_hook_) *overflow_hook_ = on_overflow;
+void HostModule::set_hooks(const hone_host::Hooks& hooks) const {
+  if (hooks_) *hooks_ = hooks;
 }
 
 SharedMemory HostModule::shared_memory(std::size_t dynamic_bytes) const {

@@ -35,7 +35,7 @@ class HostModule final : public Module {
   CodeRange code() const { return code_; }
 
   /// Lets the module tell what happens, as far as it was compiled for that; null: nobody. Not during a launch.
-  void set_hooks(hone_host::AccessHook on_access, hone_host::OverflowHook on_overflow) const;
+  void set_hooks(const hone_host::Hooks& hooks) const;
 
  private:
   class Library;
@@ -43,8 +43,7 @@ class HostModule final : public Module {
   const hone_host::ModuleDescriptor* descriptor_ = nullptr;
   std::size_t static_smem_bytes_ = 0;
   CodeRange code_;
-  hone_host::AccessHook* access_hook_ = nullptr;  ///< null: it has none
-  hone_host::OverflowHook* overflow_hook_ = nullptr;
+  hone_host::Hooks* hooks_ = nullptr;  ///< null: it has none
   std::vector<HostKernel> host_kernels_;
   std::vector<Kernel> kernels_;
 };

@@ -38,36 +38,59 @@ void append_inlined(std::string_view text, const std::vector<SourceFile>& header
   if (!result.empty() && result.back() != '\n') result += '\n';
 }
 
-std::string kernels_of(const Problem& problem, const Candidate& candidate, std::vector<std::string>& entries) {
-  const Unit unit = problem.family->unit(problem, candidate.policy);
+std::string kernels_of(const Problem& problem, const Unit& unit) {
   const std::vector<SourceFile> headers(problem.family->sources().begin(), problem.family->sources().end());
-  entries = unit.entries;
   std::set<std::string_view> done;
   std::string text;
   append_inlined(unit.source, headers, done, text);
   return text;
 }
 
+/// Ends the macros of a policy, the lines that a unit of a SpecFamily begins with: their names, such as `unroll`, are
+/// those of anything in the program that takes the file in.
+std::string macros_ended(std::string_view source) {
+  constexpr std::string_view kDefine = "#define ";
+  std::string text;
+  while (source.starts_with(kDefine)) {
+    source.remove_prefix(kDefine.size());
+    text += fmt::format("#undef {}\n", source.substr(0, source.find(' ')));
+    source.remove_prefix(source.find('\n') + 1);
+  }
+  return text;
+}
+
+/// A name for a variable beside those of the kernel's arguments and extents.
+std::string free_name(std::string name, const ParsedSpec& parsed) {
+  const auto is_taken = [&] {
+    return std::ranges::find(parsed.extent_names, name) != parsed.extent_names.end() ||
+           std::ranges::find(parsed.spec.arguments, name, &KernelArgument::name) != parsed.spec.arguments.end();
+  };
+  while (is_taken()) name += '_';
+  return name;
+}
+
 /// What cudaLaunchKernelEx() takes beside the arguments.
-std::string configuration(std::string_view grid, const Launch& launch) {
+std::string configuration(std::string_view grid, const Launch& launch, std::string_view config = "config",
+                          std::string_view attributes = "attributes", std::string_view stream = "stream") {
   std::string text = fmt::format(
-      "  cudaLaunchConfig_t config{{}};\n"
-      "  cudaLaunchAttribute attributes[2]{{}};\n"
-      "  config.gridDim = dim3({});\n"
-      "  config.blockDim = dim3({}, {}, {});\n"
-      "  config.dynamicSmemBytes = {};\n"
-      "  config.stream = stream;\n"
-      "  config.attrs = attributes;\n",
-      grid, launch.block.x, launch.block.y, launch.block.z, launch.dynamic_smem_bytes);
+      "  cudaLaunchConfig_t {0}{{}};\n"
+      "  cudaLaunchAttribute {1}[2]{{}};\n"
+      "  {0}.gridDim = dim3({3});\n"
+      "  {0}.blockDim = dim3({4}, {5}, {6});\n"
+      "  {0}.dynamicSmemBytes = {7};\n"
+      "  {0}.stream = {2};\n"
+      "  {0}.attrs = {1};\n",
+      config, attributes, stream, grid, launch.block.x, launch.block.y, launch.block.z, launch.dynamic_smem_bytes);
   if (launch.cluster_blocks > 1)
     text += fmt::format(
-        "  attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;\n"
-        "  attributes[config.numAttrs++].val.clusterDim = {{{}, 1, 1}};\n",
-        launch.cluster_blocks);
+        "  {1}[{0}.numAttrs].id = cudaLaunchAttributeClusterDimension;\n"
+        "  {1}[{0}.numAttrs++].val.clusterDim = {{{2}, 1, 1}};\n",
+        config, attributes, launch.cluster_blocks);
   if (launch.dependent_launch)
-    text +=
-        "  attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;\n"
-        "  attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;\n";
+    text += fmt::format(
+        "  {1}[{0}.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;\n"
+        "  {1}[{0}.numAttrs++].val.programmaticStreamSerializationAllowed = 1;\n",
+        config, attributes);
   return text;
 }
 
@@ -87,6 +110,11 @@ std::string permissions(std::string_view kernel, const Launch& launch) {
   return text;
 }
 
+/// Ends the launch where `condition` holds: nothing is truncated silently.
+std::string refusal(std::string_view condition, std::string_view error) {
+  return fmt::format("  if ({}) return {};\n", condition, error);
+}
+
 /// For every size: the grid is computed from the extents.
 std::string launch_of_spec(const SpecFamily& family, const Problem& problem, const Candidate& candidate,
                            const std::string& entry) {
@@ -96,12 +124,16 @@ std::string launch_of_spec(const SpecFamily& family, const Problem& problem, con
   for (std::size_t i = 0; i < known.size(); ++i) variables.push_back(fmt::format("{}LL", known[i]));
   for (std::size_t i = 0; i < parsed.extent_names.size(); ++i)
     variables[Policy::kMaxParameters + i] = parsed.extent_names[i];
-  std::string parameters, arguments;
+  std::string parameters, arguments, refusals;
   for (std::size_t i = 0; i < parsed.spec.arguments.size(); ++i) {
     const KernelArgument& argument = parsed.spec.arguments[i];
     const std::string_view type = info(argument.dtype).cuda_name;
     if (argument.kind == KernelArgument::Kind::extent) {
-      arguments += fmt::format(", static_cast<{}>({})", type, parsed.elements[i].cuda_text(variables));
+      const std::string value = parsed.elements[i].cuda_text(variables);
+      const std::string held = fmt::format("static_cast<{}>({})", type, value);
+      arguments += ", " + held;
+      if (!info(argument.dtype).is_floating())
+        refusals += refusal(fmt::format("static_cast<long long>({}) != {}", held, value), "cudaErrorInvalidValue");
       continue;
     }
     const std::string_view qualifier = argument.kind == KernelArgument::Kind::in ? "const " : "";
@@ -118,8 +150,12 @@ std::string launch_of_spec(const SpecFamily& family, const Problem& problem, con
     sized.extents[i] = std::max<std::int64_t>(1, sized.extents[i]);
   family.encode(sized, candidate, nowhere, nullptr, launches);
   const Launch& launch = *launches.begin();
-  std::string text = fmt::format("inline cudaError_t launch_{}({}cudaStream_t stream) {{\n", family.name(), parameters);
-  text += fmt::format("  if ({} == 0) return cudaSuccess;\n", fmt::join(parsed.extent_names, " == 0 || "));
+  const std::string stream = free_name("stream", parsed), config = free_name("config", parsed);
+  std::string text =
+      fmt::format("inline cudaError_t launch_{}({}cudaStream_t {}) {{\n", family.name(), parameters, stream);
+  text += refusal(fmt::format("{} < 0", fmt::join(parsed.extent_names, " < 0 || ")), "cudaErrorInvalidValue");
+  text += refusal(fmt::format("{} == 0", fmt::join(parsed.extent_names, " == 0 || ")), "cudaSuccess");
+  text += refusals;
   const std::array<unsigned, 3> block{launch.block.x, launch.block.y, launch.block.z};
   std::vector<std::string> tiles;
   for (std::size_t axis = 0; axis < parsed.extent_names.size(); ++axis) {
@@ -127,16 +163,23 @@ std::string launch_of_spec(const SpecFamily& family, const Problem& problem, con
     if (axis < parsed.elements_per_block.size()) per_block = parsed.elements_per_block[axis].cuda_text(variables);
     if (axis < parsed.elements_per_thread.size())
       per_block += " * " + parsed.elements_per_thread[axis].cuda_text(variables);
-    const std::string& name = tiles.emplace_back(fmt::format("{}_tiles", parsed.extent_names[axis]));
+    const std::string& name =
+        tiles.emplace_back(free_name(fmt::format("{}_tiles", parsed.extent_names[axis]), parsed));
     text += fmt::format("  long long {0} = ({1} + {2} - 1) / ({2});\n", name, parsed.extent_names[axis], per_block);
   }
   if (parsed.spec.grid_stride)
     text += fmt::format("  if ({0} > {1}) {0} = {1};  // a persistent grid\n", tiles[0], candidate.geometry.max_blocks);
   if (launch.cluster_blocks > 1)
     text += fmt::format("  {0} = ({0} + {1} - 1) / {1} * {1};  // whole clusters\n", tiles[0], launch.cluster_blocks);
-  for (std::string& each : tiles) each = fmt::format("static_cast<unsigned>({})", each);
-  text += permissions(entry, launch) + configuration(fmt::format("{}", fmt::join(tiles, ", ")), launch);
-  return text + fmt::format("  return cudaLaunchKernelEx(&config, {}{});\n}}\n", entry, arguments);
+  for (std::size_t axis = 0; axis < tiles.size(); ++axis) {
+    text += refusal(fmt::format("{} > {}", tiles[axis], axis == 0 ? Geometry::kMostBlocks : kMostBlocksAside),
+                    "cudaErrorInvalidConfiguration");
+    tiles[axis] = fmt::format("static_cast<unsigned>({})", tiles[axis]);
+  }
+  text += permissions(entry, launch) +
+          configuration(fmt::format("{}", fmt::join(tiles, ", ")), launch, config,
+                        free_name("attributes", parsed), stream);
+  return text + fmt::format("  return cudaLaunchKernelEx(&{}, {}{});\n}}\n", config, entry, arguments);
 }
 
 /// Addresses that stand for the arrays of a call, so far apart that one tells which array a pointer is into.
@@ -229,18 +272,17 @@ std::string cuda_source(const Problem& problem, const Candidate& candidate, std:
     text.append("// ").append(rest.substr(0, end)).append("\n");
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  std::vector<std::string> entries;
-  const std::string kernels = kernels_of(problem, candidate, entries);
-  text += "#include <cstring>\n#include <cuda_runtime.h>\n\n" + kernels + "\n";
+  const Unit unit = problem.family->unit(problem, candidate.policy);
+  text += "#include <cstring>\n#include <cuda_runtime.h>\n\n" + kernels_of(problem, unit);
   if (const auto* spec = dynamic_cast<const SpecFamily*>(problem.family))
-    return text + launch_of_spec(*spec, problem, candidate, entries.front());
+    return text + macros_ended(unit.source) + "\n" + launch_of_spec(*spec, problem, candidate, unit.entries.front());
   if (problem.alignment < kMaxAlignment)
     throw Error(
         ErrorCode::invalid_argument,
         fmt::format("{}: what a launch passes depends on where its arrays begin; write out the kernel for arrays "
                     "that are aligned to {} bytes",
                     to_string(problem), kMaxAlignment));
-  return text + launch_of_problem(problem, candidate, entries);
+  return text + "\n" + launch_of_problem(problem, candidate, unit.entries);
 }
 
 }  // namespace hone

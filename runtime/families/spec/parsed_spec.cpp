@@ -85,7 +85,7 @@ void ParsedSpec::fail(std::string_view field, std::string_view item, const std::
 
 void ParsedSpec::read_source() {
   if (spec.file.empty() == spec.source.empty())
-    fail("source", "", "needs either KernelSpec::file or KernelSpec::source, and one of them alone");
+    fail("source", "", "needs either 'file' or 'source', and one of them alone");
   if (spec.file.empty()) return;
   const Unit unit = read_kernel_file(spec.file, {""});
   spec.source = without_place(unit.source);
@@ -99,20 +99,20 @@ void ParsedSpec::choose_entry() {
     if (known.size() != 1)
       fail("entry", "",
            known.empty()
-               ? "has no function marked __global__; name what its macros make as KernelSpec::entry"
-               : fmt::format("has several kernels; name one as KernelSpec::entry: {}", fmt::join(known, ", ")));
+               ? "has no function marked __global__; name what its macros make as 'entry'"
+               : fmt::format("has several kernels; name one as 'entry': {}", fmt::join(known, ", ")));
     spec.entry = known.front();
   }
   std::string function = spec.entry.substr(0, spec.entry.find('<'));
   function.erase(0, function.rfind(':') + 1);
   if (!known.empty() && std::find(known.begin(), known.end(), function) == known.end())
     fail("entry", "",
-         fmt::format("has no __global__ function '{}' (KernelSpec::entry); it has {}", function,
+         fmt::format("has no __global__ function '{}' (its 'entry'); it has {}", function,
                      fmt::join(known, ", ")));
   if (spec.name.empty()) spec.name = function;
   if (!is_identifier(spec.name)) fail("name", "", "needs a name of letters, digits and underscores");
   if (std::ranges::any_of(built_in_families(), [&](const auto& row) { return row.family().name() == spec.name; }))
-    fail("name", "", "has the name of a built-in family, and both would be stored under it; give KernelSpec::name");
+    fail("name", "", "has the name of a built-in family, and both would be stored under it; give it another 'name'");
   file_name = spec.file.empty() ? spec.name + ".cu" : spec.file.filename().string();
 }
 
@@ -138,7 +138,7 @@ void ParsedSpec::check_names() const {
     if (parameter.kind() == ParameterKind::ordinal &&
         std::any_of(parameter.values.begin(), parameter.values.end(), [](std::int32_t value) { return value < 1; }))
       fail("parameters", parameter.name,
-           fmt::format("has a value below 1 for the parameter {}; what is no size is hone::categorical()",
+           fmt::format("has a value below 1 for the parameter {}; what is no size is categorical",
                        parameter.name));
   }
   if (spec.extents.empty() || spec.extents.size() > 3)
@@ -160,8 +160,7 @@ void ParsedSpec::check_names() const {
                        info(argument.dtype).name));
     if (std::find(spec.extents.begin(), spec.extents.end(), argument.name) != spec.extents.end())
       fail("arguments", argument.name,
-           fmt::format("has an argument with the name of the extent {}; pass that as hone::extent<int>(\"{}\")",
-                       argument.name, argument.name));
+           fmt::format("has an argument with the name of the extent {}; give that the kind 'extent'", argument.name));
     scalars += argument.kind == KernelArgument::Kind::scalar;
   }
   if (scalars > Scalars().size())
@@ -172,12 +171,12 @@ void ParsedSpec::check_names() const {
   if (std::none_of(spec.arguments.begin(), spec.arguments.end(), [](const KernelArgument& argument) {
         return argument.kind == KernelArgument::Kind::out || argument.kind == KernelArgument::Kind::inout;
       }))
-    fail("arguments", "", "writes nothing: give hone::out or hone::inout among its arguments");
+    fail("arguments", "", "writes nothing: give 'out' or 'inout' among its arguments");
   for (const std::string& kind : spec.inputs)
     if (kind != "uniform" && kind != "special")
       fail("inputs", kind,
            fmt::format("is verified on the input '{}', which is not known; there are uniform and special", kind));
-  if (spec.inputs.empty()) fail("inputs", "", "has no kind of input to be verified on; give KernelSpec::inputs");
+  if (spec.inputs.empty()) fail("inputs", "", "has no kind of input to be verified on; give 'inputs'");
 }
 
 /// Copies the names, which belong to the caller.
@@ -295,7 +294,7 @@ void ParsedSpec::check_parameters_are_used() const {
     if (!words.contains(spec.parameters[i].name) && (used >> i & 1) == 0)
       fail("parameters", spec.parameters[i].name,
            fmt::format("has the parameter {}, which its source does not use: neither as a macro, nor as an argument in "
-                       "KernelSpec::entry ('{}'), nor in block and the like",
+                       "'entry' ({}), nor in block and the like",
                        spec.parameters[i].name, spec.entry));
 }
 

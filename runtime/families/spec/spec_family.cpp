@@ -15,8 +15,6 @@
 namespace hone {
 namespace {
 
-constexpr std::int64_t kMostBlocksAside = 65535;  ///< along y and z
-
 bool holds(DType dtype, std::int64_t value) {
   return with_element_type(dtype, [value]<class T>(T) {
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)

@@ -16,6 +16,8 @@
 
 namespace hone {
 
+constexpr std::int64_t kMostBlocksAside = 65535;  ///< of a grid, along y and z
+
 class SpecFamily final : public KernelFamily {
  public:
   /// Throws as TunableKernel does.

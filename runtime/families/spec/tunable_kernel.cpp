@@ -53,6 +53,10 @@ const KernelFamily& TunableKernel::family() const { return *family_; }
 
 const KernelSpec& TunableKernel::spec() const { return family_->spec(); }
 
+std::int64_t TunableKernel::index_limit(const Problem& problem, std::size_t argument) const {
+  return family_->index_bound(problem, argument);
+}
+
 Problem TunableKernel::problem(const KernelExtents& extents, std::uint32_t alignment) const {
   if (extents.count() != family_->extent_names().size())
     throw Error(ErrorCode::invalid_argument, fmt::format("the kernel '{}' has {} extents ({}), and was called with {}",

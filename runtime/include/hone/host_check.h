@@ -104,6 +104,7 @@ struct HostCheckReport {
   HostOrder failed_order;
   std::vector<std::vector<std::byte>> buffers;  ///< HostCheck::buffers after the run of the first order
   std::string large_not_run;                    ///< why HostCheck::large was not run; "" if it was, or there is none
+  std::string not_traced;                       ///< why updates that may be lost were not looked for; "" if they were
 
   bool ok() const { return failure.empty(); }
 
@@ -116,14 +117,16 @@ struct HostCheckReport {
 };
 
 /// Compiles the unit with the system's C++ compiler (HONE_CXX) and runs it on one SM of the host device, once in each
-/// order and then three times more in the first order:
+/// order and then four times more in the first order:
 /// - with every buffer right before an inaccessible page, and with every buffer right behind one, so that an access out
 ///   of bounds ends the launch with its thread and line. In these two runs only such accesses count. A buffer that ends
 ///   at the page is aligned to the largest power of two that divides its size; all others are aligned to 256 bytes.
 /// - with other contents of shared memory that the kernel has not set.
+/// - with every access traced, which finds places that several threads change, as by `x += 1`, without an atomic
+///   function or a barrier: the sum is right here, and not on a GPU.
 ///
-/// After these, HostCheck::large is run, of which only accesses out of bounds and signed overflow count. If results
-/// depend on the order, one more run traces all accesses and names those that nothing orders.
+/// After these, HostCheck::large is run, of which only accesses out of bounds of buffers and signed overflow count.
+/// If results depend on the order, the traced run names the accesses that nothing orders.
 ///
 /// In a library that was built with a sanitizer, the sanitizer watches the bounds of buffers instead. ThreadSanitizer
 /// reports races itself, and runs the kernel on several SMs.

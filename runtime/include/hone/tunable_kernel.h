@@ -78,6 +78,10 @@ class TunableKernel {
   /// reads, in their order, then those that it only writes.
   Problem problem(const KernelExtents& extents, std::uint32_t alignment = kMaxAlignment) const;
 
+  /// The number that all elements of an array must be below in a call of `problem`, and none below 0, as
+  /// KernelArgument::indices_below() says; 0 if nothing is said of them. `argument` counts KernelSpec::arguments.
+  std::int64_t index_limit(const Problem& problem, std::size_t argument) const;
+
  private:
   const class SpecFamily* family_;
 };

@@ -47,6 +47,26 @@ TEST_F(CApi, OptionsBelowZeroAreRefused) {
   }
 }
 
+TEST_F(CApi, EnergyIsRefusedWhereNothingCountsIt) {
+  hone_session_options options;
+  ASSERT_EQ(hone_session_options_init(&options, sizeof options), HONE_OK);
+  EXPECT_EQ(options.objective, HONE_OBJECTIVE_TIME);
+  options.objective = 2;
+  hone_session* session = nullptr;
+  EXPECT_EQ(hone_session_create(device_, &options, &session), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_last_error(), HasSubstr("HONE_OBJECTIVE_TIME"));
+  options.objective = HONE_OBJECTIVE_ENERGY;
+  options.cache_path = "";
+  ASSERT_EQ(hone_session_create(device_, &options, &session), HONE_OK) << hone_last_error();
+  hone_problem* problem = nullptr;
+  const hone_reduce_spec spec = reduction("max", "f32");
+  ASSERT_EQ(hone_problem_reduce(&spec, 100, 16, &problem), HONE_OK) << hone_last_error();
+  EXPECT_EQ(hone_tune(session, problem, 10, nullptr), HONE_UNSUPPORTED);
+  EXPECT_THAT(hone_last_error(), HasSubstr("HONE_NVML"));
+  hone_problem_destroy(problem);
+  hone_session_destroy(session);
+}
+
 TEST_F(CApi, APinnedSessionDoesNotTune) {
   ASSERT_EQ(hone_session_pin(session_), HONE_OK) << hone_last_error();
   hone_problem* problem = nullptr;

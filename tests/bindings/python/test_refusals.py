@@ -77,6 +77,7 @@ class CudaInterface:
         (lambda: hone.segment_reduce(X[0], numpy.zeros(0, "int64")), ValueError, "empty"),
         (lambda: hone.Session("moon"), ValueError, "moon"),
         (lambda: hone.Session("host", on_miss="maybe"), ValueError, "maybe"),
+        (lambda: hone.Session("host", objective="power"), ValueError, "power.*energy"),
         (lambda: hone.tune("sum", X, budget=0), ValueError, "budget"),
         (lambda: hone.tune("sum", X, budget="1"), TypeError, "budget.*str '1'"),
         (lambda: hone.tune("sum", X, budget=float("inf")), ValueError, "budget is inf"),

@@ -42,6 +42,29 @@ TEST_F(FinalChoiceTest, ATieGoesToTheSmallestFootprint) {
       winner({trial({{128, 1, 0}, {16}}, 1.00), trial({{128, 1, 0}, {8}}, 1.01), trial({{256, 1, 0}, {8}}, 0.99)}), 1);
 }
 
+TEST_F(FinalChoiceTest, AFootprintIsNotWorthMuchTime) {
+  const Trial lean = trial({{128, 1, 0}, {8}}, 145), fast = trial({{256, 1, 0}, {16}}, 100);
+  EXPECT_EQ(winner({lean, fast}), 1) << "a tie of a wide spread";
+  EXPECT_EQ(winner({trial(lean.candidate, 100.9), fast}), 0);
+}
+
+TEST_F(FinalChoiceTest, NothingWinsThatIsSlowerThanTheModelsFirstChoice) {
+  Trial first = trial({{128, 1, 0}, {8}}, 69), other = trial({{256, 1, 0}, {8}}, 100);
+  std::vector<Trial*> finalists{&other};
+  recall_default(first, finalists);
+  EXPECT_EQ(finalists, std::vector<Trial*>{&other}) << "it is not the first choice";
+  first.is_default = true;
+  first.verdict = Verdict::wrong;
+  recall_default(first, finalists);
+  EXPECT_EQ(finalists.size(), 1u);
+  first.verdict = Verdict::ok;
+  recall_default(first, finalists);
+  ASSERT_EQ(finalists.size(), 2u);
+  EXPECT_EQ(winner_of_tie(finalists, problem_, {}), &first);
+  recall_default(first, finalists);
+  EXPECT_EQ(finalists.size(), 2u) << "it is among them";
+}
+
 TEST_F(FinalChoiceTest, ThenToWhatServesANeighbourThenToTheLowerMedian) {
   const std::vector<Trial> tied{trial({{128, 1, 0}, {8}}, 1.00), trial({{128, 2, 0}, {8}}, 0.99),
                                 trial({{128, 4, 0}, {8}}, 1.01)};

@@ -91,6 +91,29 @@ TEST(CheckOnHost, ARaceInGlobalMemoryNamesTheBuffer) {
                     HasLine("one thread alone")));
 }
 
+TEST(CheckOnHost, AnUpdateThatMayBeLostIsNamed) {
+  const std::string rest = "  // of both blocks and all threads";
+  EXPECT_THAT(check_on_host(check_of("out[64] += 1;" + rest)).failure,
+              AllOf(Names("lose", "\"out\"", "byte 256"), HasLine("unit.cu:2", "thread (0,0,0)"),
+                    HasLine("unit.cu:2", "thread (1,0,0)"), HasLine("atomic function")));
+  EXPECT_THAT(check_on_host(check_of("__shared__ int sum;\nif (threadIdx.x == 0) sum = 0;\n__syncthreads();\n"
+                                     "sum = sum + 2;\n__syncthreads();\nif (threadIdx.x == 0) out[blockIdx.x] = sum;"))
+                  .failure,
+              AllOf(HasLine("\"sum\"", "shared memory"), HasLine("unit.cu:5", "thread (1,0,0)")));
+  const std::string beside_atomic = "if (threadIdx.x == 5) out[64] = out[64] + 1;\nelse atomicAdd(out + 64, 1);";
+  EXPECT_THAT(check_on_host(check_of(beside_atomic)).failure,
+              AllOf(HasLine("unit.cu:2"), HasLine("unit.cu:3", "atomically")));
+}
+
+TEST(CheckOnHost, WhatLosesNoUpdateIsNoFault) {
+  for (const char* const right : {"out[64] = 7;", "if (out[64] == 0) out[64] = 1;", "out[64] |= 4;",
+                                  "atomicMax(out + 64, 3);\nif (out[64] < 3) out[64] = 3;",
+                                  "out[blockIdx.x * 32 + threadIdx.x] += 1;\nout[blockIdx.x * 32 + threadIdx.x] += 1;",
+                                  "for (int i = 0; i < 32; ++i) {\n"
+                                  "  if (threadIdx.x == i) out[blockIdx.x] += i;\n  __syncwarp();\n}"})
+    EXPECT_EQ(check_on_host(check_of(right)).failure, "") << right;
+}
+
 TEST(CheckOnHost, FencesAndWarpBarriersAreNoRace) {
   HostCheck check = check_of("__shared__ int tile[32];\n"
                              "tile[threadIdx.x] = threadIdx.x;\n__syncwarp();\n"
@@ -102,6 +125,17 @@ TEST(CheckOnHost, FencesAndWarpBarriersAreNoRace) {
 #endif
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(CheckOnHost, AnIndexBeyondASharedArrayIsNamed) {
+  const std::string body = "__shared__ int tile[4][8], other[32];\nother[threadIdx.x] = threadIdx.x;\n"
+                           "const int x = threadIdx.x % 8, y = threadIdx.x / 8;\n"
+                           "tile[y][x] = x;\n__syncthreads();\n";
+  EXPECT_THAT(check_on_host(check_of(body + "out[blockIdx.x * 32 + threadIdx.x] = tile[y][x + 1];")).failure,
+              AllOf(Names("index 8", "'int [8]'"), HasLine("unit.cu:7", "thread (7,0,0)")));
+  // A row may be left by a pointer, which knows no rows.
+  EXPECT_EQ(check_on_host(check_of(body + "const int* flat = &tile[0][0];\n"
+                                          "out[blockIdx.x * 32 + threadIdx.x] = flat[threadIdx.x];")).failure, "");
+}
+
 TEST(CheckOnHost, IndicesThatOverflowAreFoundWithoutTheMemory) {
   static constexpr int kWidth = 46351, kHeight = 46349;
   const auto failure = [&](const std::string& body) {

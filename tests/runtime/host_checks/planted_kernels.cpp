@@ -17,6 +17,7 @@ constexpr std::string_view kOverrun = "dynamic shared memory was written beyond"
 constexpr std::string_view kOrder = "depends on the order";
 constexpr std::string_view kSmemFill = "depends on what shared memory holds";
 constexpr std::string_view kReference = "wrong result";
+constexpr std::string_view kLost = "may lose one of the changes";
 constexpr std::string_view kRace = "ThreadSanitizer: data race";
 constexpr std::string_view kHeap = "AddressSanitizer: heap-buffer-overflow";
 constexpr std::string_view kPoisoned = "AddressSanitizer: use-after-poison";
@@ -117,7 +118,8 @@ constexpr PlantedKernel kKernels[] = {
     if (threadIdx.x != 0) return;
     for (int i = 0; i < 64 + WRONG * in[1]; ++i)
       out[round] += shared[i];  // <-
-)", .finding = {kUnseen, "index 64 out of bounds for type 'int [64]'", kUnseen}},
+)", .finding = {"index 64 is out of bounds of an array 'int [64]'", "index 64 out of bounds for type 'int [64]'",
+                 kUnseen}},
     {.name = "global_read_out_of_bounds", .source = R"(
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < 256 + WRONG)
@@ -202,11 +204,11 @@ constexpr PlantedKernel kKernels[] = {
     {.name = "counter_that_is_not_atomic", .source = R"(
     if (WRONG) *words += 1;  // <-
     else atomicAdd(words, 1u);
-)", .finding = {kUnseen, kUnseen, kRace}},
+)", .finding = {kLost, kLost, kRace}},
     {.name = "plain_access_beside_an_atomic", .source = R"(
     if (WRONG && threadIdx.x == 9) *words += 1;  // <-
     else atomicAdd(words, 1u);  // <-
-)", .finding = {kUnseen, kUnseen, kRace}},
+)", .finding = {kLost, kLost, kRace}},
 
     // --- races between blocks ---
     {.name = "blocks_store_to_one_place", .source = R"(

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "tests/support/names.h"
 
@@ -119,6 +120,14 @@ extern "C" __global__ void entry(int* out) {
   __syncthreads();
   if (threadIdx.x == 3) *reinterpret_cast<volatile int*>(16) = 1;
 })"), AllOf(Names("accessed", "0x10"), HasLine("thread (3,0,0)", "last", "unit.cu:3")));
+}
+
+TEST(HostRunaway, AnIndexBeyondAnArrayEndsTheLaunch) {
+  for (const auto& [index, place] : {std::pair("1024 + threadIdx.x", "behind its end"),
+                                     std::pair("-1 - (int)threadIdx.x", "before its beginning")})
+    EXPECT_THAT(report(std::string("extern \"C\" __global__ void entry(volatile int* out) {\n  out[") + index +
+                       "] = 1;\n}"),
+                HasLine("argument 1", "4096 bytes", place));
 }
 
 TEST(HostRunaway, DivisionByZeroEndsTheLaunch) {

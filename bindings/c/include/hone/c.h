@@ -130,6 +130,9 @@ enum {
   HONE_ON_MISS_ERROR = 2      /* HONE_NOT_TUNED */
 };
 
+/* What winners are chosen by; those of one never serve a session of the other. docs/tuning.md. */
+enum { HONE_OBJECTIVE_TIME = 0, HONE_OBJECTIVE_ENERGY = 1 };
+
 typedef struct hone_session_options {
   size_t size;
   int32_t on_miss;
@@ -140,7 +143,7 @@ typedef struct hone_session_options {
   int32_t cache_read_only;
   int32_t load_binaries;       /* 0: stored code is never run, but compiled again */
   int32_t validate_pointers;   /* ask the driver about every pointer, at about a microsecond each */
-  int32_t reserved;            /* 0 */
+  int32_t objective;           /* HONE_OBJECTIVE_…; energy needs a device that counts it, else tuning is refused */
 } hone_session_options;
 
 /* The defaults, with what the environment says of them (HONE_CACHE, HONE_ON_MISS, …). `size` is sizeof(*options). */

@@ -85,10 +85,20 @@ struct Overflow {
   long long left, right;
 };
 
-/// The engine hears this of modules that were compiled for a check (instrumentation.cpp): null until it is set, under
-/// the names hone_host_on_access and hone_host_on_overflow.
-using AccessHook = void (*)(const void* address, unsigned long bytes, AccessKind kind, const void* return_address);
-using OverflowHook = void (*)(const Overflow& overflow);
+/// An index that the declared bounds of an array do not contain.
+struct BadIndex {
+  Site site;
+  const char* array;  ///< "'float [64]'"
+  long long index;
+};
+
+/// The engine hears this of a module that was compiled for a check (instrumentation.cpp), which has them under the name
+/// hone_host_hooks; null until they are set.
+struct Hooks {
+  void (*on_access)(const void* address, unsigned long bytes, AccessKind kind, const void* return_address);
+  void (*on_overflow)(const Overflow& overflow);
+  void (*on_bad_index)(const BadIndex& bad);
+};
 
 struct LaneView {
   Index3 thread;

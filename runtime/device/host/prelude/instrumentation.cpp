@@ -6,13 +6,12 @@ using hone_host::AccessKind;
 
 extern "C" {
 
-[[gnu::visibility("default")]] hone_host::AccessHook hone_host_on_access = nullptr;
-[[gnu::visibility("default")]] hone_host::OverflowHook hone_host_on_overflow = nullptr;
+[[gnu::visibility("default")]] hone_host::Hooks hone_host_hooks = {};
 
 // --- -fsanitize=thread: __tsan_…, one call for each access of memory ---
 
 #define HONE_SEE(address, bytes, kind) \
-  (hone_host_on_access ? hone_host_on_access(address, bytes, kind, __builtin_return_address(0)) : void())
+  (hone_host_hooks.on_access ? hone_host_hooks.on_access(address, bytes, kind, __builtin_return_address(0)) : void())
 
 #define HONE_ACCESSES(prefix, bytes) \
   void __tsan_##prefix##read##bytes(void* at) { HONE_SEE(at, bytes, AccessKind::read); } \
@@ -85,7 +84,7 @@ HONE_ATOMICS(16, unsigned short)
 HONE_ATOMICS(32, unsigned)
 HONE_ATOMICS(64, unsigned long)
 
-// --- -fsanitize=signed-integer-overflow: __ubsan_…, called where a result does not fit ---
+// --- -fsanitize=signed-integer-overflow and bounds: __ubsan_…, called where a result or an index does not fit ---
 
 /// As compilers lay it out. Bit 0 of `info` says that the type is signed, the others the binary logarithm of its bits.
 struct UbsanType {
@@ -98,15 +97,33 @@ struct UbsanOverflow {
   const UbsanType* type;
 };
 
+struct UbsanBadIndex {
+  const char* file;
+  unsigned line, column;
+  const UbsanType *array, *index;
+};
+
+/// Wider values than 64 bits are passed by address; their numbers are not shown.
+static long long value_of(const UbsanType* type, unsigned long word) {
+  const int bits = 1 << (type->info >> 1);
+  return bits > 64 ? 0LL : static_cast<long long>(word << (64 - bits)) >> (64 - bits);
+}
+
 static void overflow(const UbsanOverflow* data, char operation, unsigned long left, unsigned long right) {
-  if (!hone_host_on_overflow) return;
-  const int bits = 1 << (data->type->info >> 1);
-  // Wider values are passed by address; their numbers are not shown.
-  const auto value = [bits](unsigned long word) {
-    return bits > 64 ? 0LL : static_cast<long long>(word << (64 - bits)) >> (64 - bits);
-  };
-  hone_host_on_overflow(
-      {{data->file, static_cast<int>(data->line)}, operation, data->type->name, value(left), value(right)});
+  if (!hone_host_hooks.on_overflow) return;
+  hone_host_hooks.on_overflow({{data->file, static_cast<int>(data->line)},
+                               operation,
+                               data->type->name,
+                               value_of(data->type, left),
+                               value_of(data->type, right)});
+}
+
+void __ubsan_handle_out_of_bounds(UbsanBadIndex* data, unsigned long index) {
+  if (!hone_host_hooks.on_bad_index) return;
+  const bool is_signed = (data->index->info & 1) != 0;
+  hone_host_hooks.on_bad_index({{data->file, static_cast<int>(data->line)},
+                                data->array->name,
+                                is_signed ? value_of(data->index, index) : static_cast<long long>(index)});
 }
 
 void __ubsan_handle_add_overflow(UbsanOverflow* data, unsigned long left, unsigned long right) {
