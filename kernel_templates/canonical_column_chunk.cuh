@@ -84,7 +84,8 @@ class ColumnChunk : public ColumnBatches<Tiling, kBatchLevels> {
  private:
   using typename Batches::Batch;
   using Batches::for_batches;
-  using Batches::in_, Batches::tile_, Batches::row_, Batches::column_, Batches::first_, Batches::count_, Batches::levels_;
+  using Batches::in_, Batches::tile_, Batches::row_, Batches::column_;
+  using Batches::first_, Batches::count_, Batches::levels_;
 
   template <class T>
   static __device__ T* states_of_outputs() {

@@ -65,8 +65,8 @@ struct SoftmaxColumnWork {
       const Tile tile(shape, slice, column, 0, 1);
       Chunk chunk(static_cast<const In*>(all.in), tile);
       if constexpr (kLevels == 0) chunk.go_to(0, shape.reduced);
-      SoftmaxColumnWork work{all,  tile, chunk, folds, part, static_cast<long long>(slice), static_cast<long long>(column),
-                             first, end};
+      SoftmaxColumnWork work{all,   tile, chunk, folds, part, static_cast<long long>(slice),
+                             static_cast<long long>(column), first, end};
       act(work);
     }
   }

@@ -1,5 +1,6 @@
 // The arguments of the kernels of softmax.cuh, softmax_tiles.cuh, softmax_pipeline.cuh, canonical_softmax.cuh,
-// softmax_columns.cuh and canonical_softmax_columns.cuh, as host and device see them. Acc is the type that weights are computed in.
+// softmax_columns.cuh and canonical_softmax_columns.cuh, as host and device see them. Acc is the type that weights are
+// computed in.
 #pragma once
 
 namespace hone {

@@ -43,7 +43,8 @@ constexpr std::array<PruneRule<View>, 13> kRules{{
      }},
     {"a block takes more than twice a row at once", kNotMeasured,
      [](const View& v) {
-       return v.scope != Scope::warp && v.cluster_blocks == 1 && v.tile >= 2 * v.longest && (v.block_threads > 128 || v.chunks_at_once > 1);
+       return v.scope != Scope::warp && v.cluster_blocks == 1 && v.tile >= 2 * v.longest &&
+              (v.block_threads > 128 || v.chunks_at_once > 1);
      }},
     {"larger blocks hold the row", kNotMeasured,
      [](const View& v) { return v.scope == Scope::block && !v.is_held && v.row_bytes <= kMostHeldBytes; }},
@@ -83,7 +84,8 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
        reason_if(is_by_lanes && !std::has_single_bit(static_cast<unsigned>(packs_per_thread)),
                  "lanes hold a power of two of packs"),
        reason_if(is_by_lanes && (of_lanes > chunk || row_packs > packs_per_thread), "lanes do not hold the row"),
-       reason_if(scope == Scope::cluster && last_of(problem, 1) > tile * cluster_blocks, "a cluster does not hold the row"),
+       reason_if(scope == Scope::cluster && last_of(problem, 1) > tile * cluster_blocks,
+                 "a cluster does not hold the row"),
        reason_if(scope == Scope::grid && last_of(problem, 0) > traits.most_partials(),
                  "rows have more partial results than the workspace"),
        reason_if(!is_by_lanes && chunks_at_once * 4 != packs_per_thread, "a warp takes whole chunks"),

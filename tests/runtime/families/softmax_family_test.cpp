@@ -139,7 +139,7 @@ TEST(SoftmaxFamily, LongRowsAreSharedByABlockAClusterOrManyBlocks) {
             block + cluster + "8" + cluster + "16" + chunks + pipeline);
 }
 
-/// One block a row leaves an H100 idle, which made reproducible softmax of few long rows 25 times as slow as the fast one.
+/// One block a row leaves an H100 idle: reproducible softmax of few long rows was 25 times as slow as the fast one.
 TEST(SoftmaxFamily, FewLongRowsAreSharedByManyBlocksInReproducibleNumerics) {
   const auto scopes = [](const Problem& problem) {
     std::set<Scope> found;

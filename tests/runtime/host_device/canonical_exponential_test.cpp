@@ -29,7 +29,8 @@ std::vector<T> arguments() {
     all.push_back(std::round(edge));
   }
   std::mt19937_64 random(11);
-  while (all.size() % 256 != 0 || all.size() < 20'000) all.push_back(std::uniform_real_distribution<T>(kLowest, 0)(random));
+  std::uniform_real_distribution<T> below_zero(kLowest, 0);
+  while (all.size() % 256 != 0 || all.size() < 20'000) all.push_back(below_zero(random));
   return all;
 }
 
