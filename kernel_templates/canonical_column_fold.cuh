@@ -1,4 +1,5 @@
 // ColumnFold: the tree of the threads of each column of a tile, in shared memory, and of the folds of each output.
+// ColumnTree: the tree of the chunks of each output.
 #pragma once
 
 #include "canonical_tree.cuh"
@@ -48,6 +49,27 @@ struct ColumnFold {
   static __device__ auto buffers() -> T (*)[kThreads][Tiling::kTileColumns] {
     __shared__ T of_thread[kBuffers][kThreads][Tiling::kTileColumns];
     return of_thread;
+  }
+};
+
+/// A binary counter for each of kOutputs outputs, of at most 2^kLevels chunks. An output is always pushed by the same
+/// thread.
+template <class Op, unsigned kLevels, unsigned kOutputs>
+struct ColumnTree {
+  using State = typename Op::State;
+
+  /// Adds the chunk that has `chunks` before it; true behind the last one, when `state` is the tree.
+  static __device__ bool push(unsigned output, State& state, unsigned long long chunks, bool is_last) {
+    if constexpr (kLevels > 0) {
+      __shared__ State nodes[kLevels][kOutputs];
+      unsigned level = 0;
+      for (; chunks != 0; chunks >>= 1, ++level) {
+        if ((chunks & 1) != 0) state = Op::combine(nodes[level][output], state);
+        else if (!is_last) break;  // behind the last chunk, right nodes that do not exist are left out
+      }
+      if (!is_last) nodes[level][output] = state;
+    }
+    return is_last;
   }
 };
 

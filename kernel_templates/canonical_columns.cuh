@@ -77,19 +77,10 @@ struct CanonicalColumns {
     Offset most;               ///< chunks
     Offset chunks = 0;         ///< before the current one
 
-    /// An output is always added by the same thread.
     __device__ void add(unsigned output, State state) const {
-      if constexpr (kLevels > 0) {
-        __shared__ State nodes[kLevels][kTileColumns];
-        const bool is_last = chunks + 1 >= most;
-        unsigned level = 0;
-        for (Offset carries = chunks; carries != 0; carries >>= 1, ++level) {
-          if ((carries & 1) != 0) state = Op::combine(nodes[level][output], state);
-          else if (!is_last) break;  // behind the last chunk, right nodes that do not exist are left out
-        }
-        if (!is_last) nodes[level][output] = state;
-        if (!is_last) return;
-      }
+      if (!ColumnTree<Op, kLevels, kTileColumns>::push(output, state, static_cast<unsigned long long>(chunks),
+                                                       chunks + 1 >= most))
+        return;
       if (partials != nullptr) partials[first + output] = state;
       else Op::write(state, static_cast<Index>(all.reduced), static_cast<Out*>(all.out) + (first + output) * kValues);
     }

@@ -9,7 +9,8 @@
 namespace hone {
 
 /// ln 2 in two parts, the first of which has so few digits that its multiples are exact; where the exponential is 0;
-/// and how many terms of the series reach the last digit.
+/// and how many terms of the series reach the last digit. x + kRounder is the integer nearest to a small x, plus kLift,
+/// in its lowest bits.
 template <class Acc>
 struct CanonicalMath;
 template <>
@@ -17,7 +18,9 @@ struct CanonicalMath<float> {
   static constexpr float kLog2OfE = 0x1.715476p+0f, kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
   static constexpr float kSqrt2 = 0x1.6a09e6p0f, kLowest = -104.0f;
   static constexpr unsigned kExponentialDegree = 7, kLogarithmDegree = 5;
-  static constexpr int kMantissa = 23, kBias = 127;
+  static constexpr int kMantissa = 23, kBias = 127, kLift = 64;
+  static constexpr float kRounder = 0x1.8p23f + kLift, kLower = 0x1p-64f;
+  using Bits = unsigned;
   static __device__ int bits(float x) { return __float_as_int(x); }
   static __device__ float of_bits(int bits) { return __int_as_float(bits); }
 };
@@ -26,7 +29,9 @@ struct CanonicalMath<double> {
   static constexpr double kLog2OfE = 0x1.71547652b82fep+0, kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
   static constexpr double kSqrt2 = 0x1.6a09e667f3bcdp0, kLowest = -746.0;
   static constexpr unsigned kExponentialDegree = 13, kLogarithmDegree = 11;
-  static constexpr int kMantissa = 52, kBias = 1023;
+  static constexpr int kMantissa = 52, kBias = 1023, kLift = 512;
+  static constexpr double kRounder = 0x1.8p52 + kLift, kLower = 0x1p-512;
+  using Bits = unsigned long long;
   static __device__ long long bits(double x) { return __double_as_longlong(x); }
   static __device__ double of_bits(long long bits) { return __longlong_as_double(bits); }
 };
@@ -48,27 +53,23 @@ __device__ Acc horner(Acc x) {
   else return fma(horner<Coefficients, kLast, kFrom + 1>(x), x, kCoefficient);
 }
 
-/// 2^k of a normal number.
+/// exp(d) for d ≤ 0, which is no NaN: 2^k · Σ r^j ÷ j!, where r = d − k·ln 2. Every instruction counts: a softmax of f16
+/// has time for 36 an element at the full bandwidth of an H100. So a sum rounds to an integer, whose bits then scale by
+/// 2^(k + kLift) exactly, and the last product rounds what is subnormal.
 template <class Acc>
-__device__ Acc canonical_power_of_two(int k) {
+__device__ Acc canonical_exponential_of_number(Acc d) {
   using Math = CanonicalMath<Acc>;
-  using Integer = decltype(Math::bits(Acc(0)));
-  return Math::of_bits(static_cast<Integer>(k + Math::kBias) << Math::kMantissa);
-}
-
-/// exp(d) for d ≤ 0: 2^k · Σ r^j ÷ j!, where r = d − k·ln 2.
-template <class Acc>
-__device__ Acc canonical_exponential(Acc d) {
-  using Math = CanonicalMath<Acc>;
-  const Acc k = rint(rounded_product(d, Math::kLog2OfE));
-  const Acc r = fma(-k, Math::kLn2Low, fma(-k, Math::kLn2High, d));
+  using Bits = typename Math::Bits;
+  const Acc x = larger<true>(d, Math::kLowest);  // whose exponential is 0, too
+  const Acc lifted = rounded_sum(rounded_product(x, Math::kLog2OfE), Math::kRounder);
+  const Acc k = rounded_sum(lifted, -Math::kRounder);
+  const Acc r = fma(-k, Math::kLn2Low, fma(-k, Math::kLn2High, x));
   const Acc sum = horner<InverseFactorials, Math::kExponentialDegree>(r);
-  if (is_nan(d)) return d;
-  if (d < Math::kLowest) return Acc(0);
-  const int exponent = static_cast<int>(k), half = exponent >> 1;
-  return rounded_product(rounded_product(sum, canonical_power_of_two<Acc>(half)),
-                         canonical_power_of_two<Acc>(exponent - half));
+  const Bits scaled = static_cast<Bits>(Math::bits(sum)) + (static_cast<Bits>(Math::bits(lifted)) << Math::kMantissa);
+  return rounded_product(Math::of_bits(scaled), Math::kLower);
 }
+template <class Acc>
+__device__ Acc canonical_exponential(Acc d) { return is_nan(d) ? d : canonical_exponential_of_number(d); }
 
 /// ln s for normal s > 0: k·ln 2 + 2·artanh(z), where s = 2^k·m, z = (m − 1) ÷ (m + 1).
 template <class Acc>

@@ -48,6 +48,7 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   Acc half_origin, factor;
   bool is_nan;  ///< a NaN, an infinite weight, or nothing but weights of 0
 
+  SoftmaxWeight() = default;
   __device__ SoftmaxWeight(Acc heaviest, Acc factor_)
       : half_origin(rounded_product(factor_ < Acc(0) ? -heaviest : heaviest, Acc(0.5))),
         factor(factor_),
@@ -60,17 +61,18 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   __device__ Acc exponent(Acc x) const {
     return rounded_product(rounded_sum(rounded_product(x, Acc(0.5)), -half_origin), factor);
   }
-  __device__ Acc weight(Acc x) const { return canonical_exponential(exponent(x)); }
+  /// In a row with a NaN it is any number.
+  __device__ Acc weight(Acc x) const { return canonical_exponential_of_number(exponent(x)); }
   __device__ Acc leaf(In x) const { return weight(convert<Acc>(x)); }
 
   /// What the sum of weights is used as: its logarithm, or its reciprocal.
   static __device__ Acc divisor(Acc sum) { return Types::kLog ? canonical_logarithm(sum) : Acc(1) / sum; }
-  /// `kept`: the exponent, or the weight.
+  /// `kept`: the exponent, or the weight. Not for a row with is_nan.
   __device__ Out of_kept(Acc kept, Acc divisor) const {
-    if (is_nan) return canonical_nan<Out>();
     return convert<Out>(Types::kLog ? rounded_sum(kept, -divisor) : rounded_product(kept, divisor));
   }
   __device__ Out result(In x, Acc divisor) const {
+    if (is_nan) return canonical_nan<Out>();
     const Acc wide = convert<Acc>(x);
     return of_kept(Types::kLog ? exponent(wide) : weight(wide), divisor);
   }

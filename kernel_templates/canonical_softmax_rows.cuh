@@ -1,11 +1,15 @@
-// Rows of any length for canonical_softmax.cuh, by a block each, which reads them three times: for the heaviest element,
-// for the sum of the weights, and for the results.
+// Rows of any length for canonical_softmax.cuh, which are read three times: for the heaviest element, for the sum of the
+// weights, and for the results.
 //
 // A warp takes runs of 2^run_levels batches of kUnroll chunks; what the warps of a block take together is a span, and
 // arguments.chunks is the number of spans of a row.
 //
+//   CanonicalSoftmaxRows    a block for each row
+//   CanonicalSoftmaxSpans   a block for each span, in three launches: the first two publish a heaviest element and a sum
+//                           of each span in the workspace, and blocks make the tree of the row's spans themselves
+//
 // Constraints: those of canonical_softmax.cuh but for the length; kUnroll · 16 / sizeof(In) ≤ 32; a row has at most
-// Block::kRounds spans.
+// Block::kRounds spans, or Block::kMostPartials if each has a block. rows · chunks fits 32 bits then.
 #pragma once
 
 #include "canonical_chunks.cuh"
@@ -34,7 +38,7 @@ struct CanonicalSoftmaxRows {
     }
   }
 
- private:
+ protected:
   template <class Op>
   using Block = CanonicalBlock<Op, kBlockThreads>;
   template <class Op>
@@ -61,18 +65,99 @@ struct CanonicalSoftmaxRows {
                                     unsigned span) {
     using InPack = typename Types::InPack;
     using OutPack = typename Types::OutPack;
-    constexpr unsigned kPack = Types::kPack;
+    constexpr unsigned kPack = Types::kPack, kAtOnce = kPack == 1 ? 8 : 4, kStep = kBlockThreads * kPack;
     const unsigned long long each = static_cast<unsigned long long>(run_of(all)) * kWarps * kChunkElements<In>;
     const unsigned long long begin = span * each, end = begin + each < all.columns ? begin + each : all.columns;
     const In* const in = softmax_input<Types>(all, row);
     typename Types::Out* const out = softmax_output<Types>(all, row);
-#pragma unroll 4
-    for (unsigned long long i = begin + threadIdx.x * kPack; i + kPack <= end; i += kBlockThreads * kPack) {
-      const InPack pack = *reinterpret_cast<const InPack*>(in + i);
+    const auto load = [&](unsigned long long i) { return *reinterpret_cast<const InPack*>(in + i); };
+    const auto store = [&](unsigned long long i, const InPack& pack) {
       *reinterpret_cast<OutPack*>(out + i) = OutPack::of([&](unsigned e) { return weight.result(pack[e], divisor); });
+    };
+    unsigned long long i = begin + threadIdx.x * kPack;
+    for (; i + (kAtOnce - 1) * kStep + kPack <= end; i += kAtOnce * kStep) {
+      // All loads come first: the compiler cannot know that stores do not change what is loaded.
+      const Array<InPack, kAtOnce> packs([&](unsigned u) { return load(i + u * kStep); });
+#pragma unroll
+      for (unsigned u = 0; u < kAtOnce; ++u) store(i + u * kStep, packs.values[u]);
     }
+    for (; i + kPack <= end; i += kStep) store(i, load(i));
     const unsigned long long single = end / kPack * kPack + threadIdx.x;
     if (kPack > 1 && single < end) out[single] = weight.result(in[single], divisor);
+  }
+};
+
+template <class Types, unsigned kBlockThreads, unsigned kUnroll>
+struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnroll> {
+  using Rows = CanonicalSoftmaxRows<Types, kBlockThreads, kUnroll>;
+  using typename Rows::Acc, typename Rows::Arguments, typename Rows::Heaviest, typename Rows::Weight;
+
+  static __device__ void publish_heaviest(const Arguments& all) {
+    pdl_release_then_wait();
+    for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
+      for (unsigned span = first; span < end; ++span)
+        publish(Heaviest{all.scale.factor}, all, row, span, heaviest_of(all, row));
+    });
+  }
+
+  /// The spans that were read last may still be in cache, so they come first; and so in the third launch.
+  static __device__ void publish_sums(const Arguments& all) {
+    ToAll<Heaviest> combine;
+    for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
+      const Weight weight(of_row(combine, heaviest_of(all, row), all.chunks), all.scale.factor);
+      for (unsigned span = end; span-- > first;) publish(weight, all, row, span, sums_of(all, row));
+    });
+  }
+
+  static __device__ void write(const Arguments& all) {
+    ToAll<Heaviest> combine_heaviest;
+    ToAll<Weight> combine_weights;
+    for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
+      const Weight weight(of_row(combine_heaviest, heaviest_of(all, row), all.chunks), all.scale.factor);
+      const Acc divisor = weight.divisor(of_row(combine_weights, sums_of(all, row), all.chunks));
+      for (unsigned span = first; span < end; ++span) Rows::write_span(weight, divisor, all, row, span);
+    });
+  }
+
+ private:
+  template <class Op>
+  using Block = typename Rows::template Block<Op>;
+  template <class Op>
+  using ToAll = typename Rows::template ToAll<Op>;
+
+  /// Calls act(row, first, end) for the spans of each row that the block has: neighbours among those of all rows.
+  template <class Act>
+  static __device__ void for_rows(const Arguments& all, const Act& act) {
+    const unsigned long long items = all.rows * all.chunks;
+    auto item = static_cast<unsigned>(items * blockIdx.x / gridDim.x);
+    const auto end = static_cast<unsigned>(items * (blockIdx.x + 1) / gridDim.x);
+    while (item < end) {
+      const unsigned row = item / all.chunks, first = item - row * all.chunks;
+      const unsigned count = end - item < all.chunks - first ? end - item : all.chunks - first;
+      act(row, first, first + count);
+      item += count;
+    }
+  }
+
+  static __device__ Acc* heaviest_of(const Arguments& all, unsigned row) {
+    return partials_in<Acc>(all.workspace) + row * all.chunks;
+  }
+  static __device__ Acc* sums_of(const Arguments& all, unsigned row) {
+    return heaviest_of(all, static_cast<unsigned>(all.rows) + row);
+  }
+
+  template <class Op>
+  static __device__ void publish(const Op& op, const Arguments& all, unsigned row, unsigned span, Acc* of_row) {
+    Block<Op>::keep(Rows::of_span(op, all, row, span), 0);
+    const Acc state = Block<Op>::tree_of_warps(Block<Op>::value_of_thread(1));
+    if (threadIdx.x == 0) of_row[span] = state;
+    __syncthreads();
+  }
+
+  /// The tree of a row's partials, in all threads.
+  template <class Op>
+  static __device__ Acc of_row(ToAll<Op>& combine, const Acc* partials, unsigned count) {
+    return combine.to_all(Block<Op>::of_partials(partials, count));
   }
 };
 

@@ -55,4 +55,16 @@ __device__ void fold(const ReduceArguments& arguments) {
   Op::write(state, n, static_cast<Out*>(arguments.out[0]));
 }
 
+/// Combines n pairs of States both ways: those of in[0] with those of in[1] go to out[0], exchanged ones to out[1].
+template <class Op>
+__device__ void combine_both_ways(const ReduceArguments& arguments) {
+  using State = typename Op::State;
+  const auto* const a = static_cast<const State*>(arguments.in[0]);
+  const auto* const b = static_cast<const State*>(arguments.in[1]);
+  for (unsigned long long i = threadIdx.x; i < arguments.n; i += kSerialThreads) {
+    static_cast<State*>(arguments.out[0])[i] = Op::combine(a[i], b[i]);
+    static_cast<State*>(arguments.out[1])[i] = Op::combine(b[i], a[i]);
+  }
+}
+
 }  // namespace hone

@@ -1,5 +1,6 @@
-// The arguments of the kernels of softmax.cuh, softmax_tiles.cuh, softmax_pipeline.cuh, canonical_softmax.cuh and
-// softmax_columns.cuh, as host and device see them. Acc is the type that weights are computed in.
+// The arguments of the kernels of softmax.cuh, softmax_tiles.cuh, softmax_pipeline.cuh, canonical_softmax.cuh,
+// softmax_columns.cuh and canonical_softmax_columns.cuh, as host and device see them. Acc is the type that weights are
+// computed in.
 #pragma once
 
 namespace hone {
@@ -35,7 +36,8 @@ struct SoftmaxColumnsArguments {
   long long outer, reduced, inner;
   long long in_pitch, out_pitch;  ///< in elements, from one row of `inner` elements to the next
   SoftmaxFactors<Acc> scale;
-  unsigned chunks;  ///< blocks per tile
+  unsigned chunks;  ///< blocks per tile; of canonical_softmax_columns.cuh: spans
+  unsigned run_levels = 0;  ///< of canonical_softmax_columns.cuh: a span has 2^run_levels chunks
 };
 
 }  // namespace hone

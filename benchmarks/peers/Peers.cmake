@@ -8,7 +8,8 @@ enable_language(CUDA)
 set(HONE_CCCL_INCLUDE "" CACHE PATH
   "The folder of CCCL's headers (cub/, cuda/, thrust/) to compile peers with; empty: those of the CUDA toolkit")
 if(HONE_CCCL_INCLUDE)
-  include_directories(BEFORE SYSTEM ${HONE_CCCL_INCLUDE})
+  # Not SYSTEM: nvcc searches the include folder of its toolkit, which has an nv/target, too, before such ones.
+  include_directories(BEFORE ${HONE_CCCL_INCLUDE})
   message(STATUS "Hone: CUB of ${HONE_CCCL_INCLUDE}")
 endif()
 

@@ -188,7 +188,7 @@ void say_stale(const StoredWinner& stored, const Problem& problem, const std::fi
 
 void explain_untuned(const StoredWinner& stored, bool was_tried, const std::optional<Problem>& problem,
                      const std::filesystem::path& cache, const Context& context) {
-  const std::string command = problem && loaded_from_file(*problem->family)
+  const std::string command = problem && !kernel_file_of(*problem->family).empty()
                                   ? fmt::format("hone tune {} --cache {}", tune_words(*problem),
                                                 shell_quoted(cache.string()))
                                   : tune_command(stored, cache);

@@ -154,11 +154,14 @@ std::string CustomFamily::refuse(const Problem& problem) const {
   if (!problem.accumulator || !may_accumulate(*problem.accumulator) || !problem.result)
     return fmt::format("{} {} needs an accumulator of f32, f64, i32, u32, i64 or u64, and a result", name(),
                        operation_);
-  if (problem.numerics == Numerics::reproducible)
-    return fmt::format(
-        "{} {} has no reproducible numerics: compilers contract its expressions to fused multiply-adds, and the "
-        "functions that they may call differ between devices; ask for fast numerics",
-        name(), operation_);
+  if (problem.numerics == Numerics::reproducible) {
+    const std::string exchanged = exchanged_elements(problem);
+    const std::string why = exchanged.empty()
+                                ? "compilers contract its expressions to fused multiply-adds, and the functions that "
+                                  "they may call differ between devices"
+                                : fmt::format("exchanged operands must give the same bits, and {}", exchanged);
+    return fmt::format("{} {} has no reproducible numerics: {}; ask for fast numerics", name(), operation_, why);
+  }
   return ReductionFamily::refuse(problem);
 }
 

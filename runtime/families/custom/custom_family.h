@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,8 +60,14 @@ class CustomFamily final : public ReductionFamily, Verifier {
 
   explicit CustomFamily(const ReduceExpressions& expressions);
 
+  /// Two elements for which `combine` gives other bits when they are exchanged, with both results; "" if none were
+  /// found, or none could be tried. Compiles for the host device at the first call for each accumulator.
+  std::string exchanged_elements(const Problem& problem) const;
+
   ReduceExpressions expressions_;
   std::string_view operation_;
+  mutable std::mutex exchanged_mutex_;
+  mutable std::map<DType, std::string> exchanged_;  ///< by accumulator
 };
 
 }  // namespace hone

@@ -11,7 +11,13 @@ namespace {
 
 constexpr std::int64_t kMostPacksOfBlock = 4096;      ///< in registers
 constexpr std::int64_t kMostElementsOfLane = 32;      ///< of a row, which are kept as accumulators
+constexpr std::int64_t kMostRowsAtOnce = 4;
 constexpr std::int64_t kMostHeldBytes = 32 * 1024;    ///< some block holds a row in the middle of such a class
+constexpr std::int64_t kLeastBytesPerBlock = 8192;    ///< of a row that several blocks share
+constexpr std::int64_t kLeastSpansBytes = 64 * 1024;  ///< of a row that is worth three launches
+
+/// Spans for each block of a grid, at most: the last round of a grid is the shorter, the shorter they are.
+constexpr std::int64_t kSpansOfBlock = 4;
 
 struct View : PolicyView<CanonicalSoftmax> {
   using PolicyView::PolicyView;
@@ -20,7 +26,7 @@ struct View : PolicyView<CanonicalSoftmax> {
   std::int64_t longest = at_least_one(last_of(problem, 1));  ///< row of the class
 };
 
-constexpr std::array<PruneRule<View>, 7> kRules{{
+constexpr std::array<PruneRule<View>, 14> kRules{{
     {"launch bounds were not tried here", kNotMeasured,
      [](const View& v) { return v.min_blocks != MinBlocks::unset; }},
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
@@ -29,29 +35,61 @@ constexpr std::array<PruneRule<View>, 7> kRules{{
      [](const View& v) { return v.scope == Scope::warp && v.packs_per_thread * v.pack > kMostElementsOfLane; }},
     {"lanes hold more than twice a row", kNotMeasured,
      [](const View& v) { return v.scope == Scope::warp && v.of_lanes > v.pack && v.of_lanes >= 2 * v.longest; }},
+    {"so many rows at once are more than the registers hold", kNotMeasured,
+     [](const View& v) { return v.scope == Scope::warp && v.rows_at_once() > kMostRowsAtOnce; }},
     {"the packs of a block are more than its registers hold", kNotMeasured,
      [](const View& v) {
        return v.scope != Scope::warp && v.block_threads * v.packs_per_thread > kMostPacksOfBlock;
      }},
     {"a block takes more than twice a row at once", kNotMeasured,
      [](const View& v) {
-       return v.scope != Scope::warp && v.tile >= 2 * v.longest && (v.block_threads > 128 || v.chunks_at_once > 1);
+       return v.scope != Scope::warp && v.cluster_blocks == 1 && v.tile >= 2 * v.longest &&
+              (v.block_threads > 128 || v.chunks_at_once > 1);
      }},
     {"larger blocks hold the row", kNotMeasured,
      [](const View& v) { return v.scope == Scope::block && !v.is_held && v.row_bytes <= kMostHeldBytes; }},
+    {"the reproducible kernel of clusters has run on no GPU yet", kNotMeasured,
+     [](const View& v) { return v.scope == Scope::cluster; }},
+    {"smaller clusters hold the row", kNotMeasured,
+     [](const View& v) { return v.scope == Scope::cluster && v.tile * v.cluster_blocks >= 2 * v.longest; }},
+    {"a row is too short for so many blocks", kNotMeasured,
+     [](const View& v) {
+       return v.scope == Scope::cluster && v.row_bytes < v.cluster_blocks * kLeastBytesPerBlock;
+     }},
+    {"a row is too short to be worth three launches", kNotMeasured,
+     [](const View& v) { return v.scope == Scope::grid && v.row_bytes < kLeastSpansBytes; }},
+    {"there are rows enough for all blocks", kNotMeasured,
+     [](const View& v) { return v.scope == Scope::grid && v.rows > 4 * v.facts.sm_count; }},
+    {"a block for each row leaves most SMs idle", "0.04 of the fast mode, 4 rows of 2^24 f32 (H100, 2026-11-25)",
+     [](const View& v) {
+       return v.scope == Scope::block && !v.is_held && v.row_bytes >= kLeastSpansBytes &&
+              4 * v.rows < v.facts.sm_count;
+     }},
 }};
 
 }  // namespace
 
+CanonicalSoftmax::CanonicalSoftmax(const Problem& of, const Policy& policy)
+    : SoftmaxRowPolicy(policy.as<SoftmaxRowPolicy>()), problem(of) {
+  if (scope != Scope::warp) return;
+  const std::int64_t packs = divide_up(at_least_one(last_of(problem, 1)), threads_per_row * pack);
+  row_packs = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(packs)));
+  of_lanes = threads_per_row * row_packs * pack;
+}
+
 Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
   const bool is_by_lanes = scope == Scope::warp;
   return first_reason(
-      {check_blocks(facts, block_threads),
-       reason_if(staging == Staging::shared || scope == Scope::cluster || scope == Scope::grid,
-                 "reproducible rows are not in shared memory, and have no more than a block"),
+      {check_blocks(facts, block_threads, cluster_blocks),
+       reason_if(staging == Staging::shared || combine == Combine::pipeline,
+                 "reproducible rows are not in shared memory, and in no pipeline"),
        reason_if(is_by_lanes && !std::has_single_bit(static_cast<unsigned>(packs_per_thread)),
                  "lanes hold a power of two of packs"),
-       reason_if(is_by_lanes && (of_lanes > chunk || last_of(problem, 1) > of_lanes), "lanes do not hold the row"),
+       reason_if(is_by_lanes && (of_lanes > chunk || row_packs > packs_per_thread), "lanes do not hold the row"),
+       reason_if(scope == Scope::cluster && last_of(problem, 1) > tile * cluster_blocks,
+                 "a cluster does not hold the row"),
+       reason_if(scope == Scope::grid && last_of(problem, 0) > traits.most_partials(),
+                 "rows have more partial results than the workspace"),
        reason_if(!is_by_lanes && chunks_at_once * 4 != packs_per_thread, "a warp takes whole chunks"),
        reason_if(!is_by_lanes && !std::has_single_bit(static_cast<unsigned>(chunks_at_once)),
                  "a warp takes a power of two of chunks")});
@@ -75,15 +113,19 @@ Unit CanonicalSoftmax::unit() const {
     return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
   };
   if (scope == Scope::warp)
-    return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}>", block_threads, threads_per_row,
-                            packs_per_thread),
+    return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}, {}>", block_threads, threads_per_row,
+                            row_packs, rows_at_once()),
                 of_lanes);
   if (is_held)
-    return held(fmt::format("hone::CanonicalSoftmaxBlock<Types, {}, {}>", block_threads, chunks_at_once), tile);
-  source += fmt::format("using Kernel = hone::CanonicalSoftmaxRows<Types, {}, {}>;\n"
+    return held(fmt::format("hone::CanonicalSoftmaxBlock<Types, {}, {}, {}>", block_threads, chunks_at_once,
+                            cluster_blocks),
+                tile * cluster_blocks);
+  source += fmt::format("using Kernel = hone::CanonicalSoftmax{}<Types, {}, {}>;\n"
                         "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
-                        block_threads, chunks_at_once, tile * traits.in_bytes);
-  return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
+                        cuts_rows() ? "Spans" : "Rows", block_threads, chunks_at_once, tile * traits.in_bytes);
+  if (!cuts_rows()) return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
+  return unit_of(source, {kernel_entry("Kernel::publish_heaviest", block_threads, min_blocks),
+                          kernel_entry("Kernel::publish_sums", block_threads, min_blocks), kernel_entry("Kernel::write", block_threads, min_blocks)});
 }
 
 WorkShape CanonicalSoftmax::shape() const {
@@ -91,26 +133,39 @@ WorkShape CanonicalSoftmax::shape() const {
   const std::int64_t row_bytes = at_least_one(columns) * traits.in_bytes;
   WorkShape shape{.block_threads = block_threads, .dependent_launch = true};
   if (scope == Scope::warp) {
-    const std::int64_t groups = block_threads / threads_per_row;
-    shape.tiles = divide_up(count, groups);
-    shape.bytes_in_flight_per_block = groups * row_bytes;
+    shape.tiles = divide_up(count, tile_rows());
+    shape.bytes_in_flight_per_block = tile_rows() * row_bytes;
     return shape;
   }
-  shape.tiles = count;
-  shape.bytes_in_flight_per_block = std::min(row_bytes, tile * traits.in_bytes);
+  shape.tiles = count * (cuts_rows() ? row_tiles() : cluster_blocks);
+  shape.cluster_blocks = cluster_blocks;
+  shape.launches = cuts_rows() ? 3 : 1;
+  shape.independent_blocks = !cuts_rows();
+  shape.bytes_in_flight_per_block = std::min(row_bytes / cluster_blocks, tile * traits.in_bytes);
   if (!is_held) shape.traffic = traits.traffic(2, 1);
   return shape;
 }
 
-void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> buffers, LaunchList& launches) const {
+Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
+  if (!cuts_rows()) return Spans::of(row_tiles(), kMostSpanRounds);
+  const std::int64_t count = at_least_one(rows);
+  const std::int64_t most =
+      std::min({most_partials(block_threads), kSpansOfBlock * max_blocks / count, traits.most_partials() / count});
+  return Spans::of(row_tiles(), at_least_one(most));
+}
+
+void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace,
+                              LaunchList& launches) const {
   const bool is_by_lanes = scope == Scope::warp;
-  const std::int64_t tiles = is_by_lanes ? 1 : at_least_one(divide_up(columns, tile));
-  const Spans division = Spans::of(tiles, kMostSpanRounds);
-  const std::int64_t blocks = is_by_lanes ? divide_up(rows, block_threads / threads_per_row) : rows;
+  const Spans division = is_by_lanes ? Spans{} : spans(max_blocks);
+  const std::int64_t blocks = is_by_lanes   ? divide_up(rows, tile_rows())
+                              : cuts_rows() ? rows * division.count
+                                            : rows * cluster_blocks;
+  const std::int64_t grid = at_least_one(std::min(blocks, max_blocks) / cluster_blocks) * cluster_blocks;
   with_accumulator(traits, [&]<class Acc>(Acc) {
     const SoftmaxArguments<Acc> arguments{.in = buffers[0],
                                           .out = buffers[1],
-                                          .workspace = nullptr,
+                                          .workspace = workspace,
                                           .rows = static_cast<std::uint64_t>(rows),
                                           .columns = static_cast<std::uint64_t>(columns),
                                           .in_pitch = SoftmaxBase::pitch(problem, 0),
@@ -120,7 +175,11 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
                                           .packs_per_thread = 0,
                                           .lag = 0,
                                           .run_levels = static_cast<unsigned>(division.levels)};
-    add_launch(launches, std::min(blocks, max_blocks), block_threads, arguments);
+    for (int entry = 0; entry < (cuts_rows() ? 3 : 1); ++entry) {
+      Launch& launch = add_launch(launches, grid, block_threads, arguments);
+      launch.entry = entry;
+      launch.cluster_blocks = static_cast<unsigned>(cluster_blocks);
+    }
   });
 }
 

@@ -1,20 +1,23 @@
 // CanonicalSoftmax: policies of softmax with reproducible numerics (canonical_softmax.cuh), and their verification.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
 #include <hone/kernel_family.h>
 
+#include "runtime/families/counts.h"
 #include "runtime/families/reduce/canonical_kernels.h"
 #include "runtime/families/softmax/softmax_reference.h"
 #include "runtime/families/softmax/softmax_row_layout.h"
 
 namespace hone {
 
-/// A policy on a problem over rows. packs_per_thread counts packs of a row where lanes hold it, else packs of 16 bytes
-/// in flight: 4 are a chunk of a warp.
+/// A policy on a problem over rows. packs_per_thread counts packs of whole rows where lanes hold them, else packs of 16
+/// bytes in flight: 4 are a chunk of a warp.
 struct CanonicalSoftmax : SoftmaxRowPolicy {
   const Problem& problem;
   SoftmaxTraits traits{problem};
@@ -23,18 +26,26 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t chunk = kChunkBytes / traits.in_bytes;                                 ///< elements
   std::int64_t chunks_at_once = std::max(1, packs_per_thread / 4);                    ///< of a warp
   std::int64_t tile = block_threads / 32 * chunks_at_once * chunk;                    ///< elements of a block
-  std::int64_t of_lanes = std::int64_t{threads_per_row} * packs_per_thread * pack;    ///< elements that lanes hold
-  bool is_held = scope == Scope::warp || (scope == Scope::block && last_of(problem, 1) <= tile);
+  std::int64_t row_packs = 1;                                                         ///< of a lane, of a row
+  std::int64_t of_lanes = 0;                                                          ///< elements of a row, at most
+  bool is_held = scope != Scope::grid && (scope != Scope::block || last_of(problem, 1) <= tile);
 
-  CanonicalSoftmax(const Problem& of, const Policy& policy)
-      : SoftmaxRowPolicy(policy.as<SoftmaxRowPolicy>()), problem(of) {}
+  CanonicalSoftmax(const Problem& of, const Policy& policy);
+
+  /// Of lanes that hold rows.
+  std::int64_t rows_at_once() const { return at_least_one(packs_per_thread / row_packs); }
+  std::int64_t tile_rows() const { return block_threads / threads_per_row * rows_at_once(); }
 
   Reason is_valid(const DeviceFacts& facts) const;
   Unit unit() const;
   WorkShape shape() const;
-  void encode(std::int64_t max_blocks, std::span<void* const> buffers, LaunchList& launches) const;
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const;
 
   static Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts);
+
+ private:
+  std::int64_t row_tiles() const { return at_least_one(divide_up(columns, tile)); }
+  Spans spans(std::int64_t max_blocks) const;
 };
 
 namespace canonical {

@@ -3,38 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/softmax/canonical_softmax_columns.h"
 #include "runtime/families/softmax/softmax_base.h"
+#include "runtime/families/softmax/softmax_column_policy.h"
 #include "runtime/families/work_division.h"
 
 namespace hone {
 namespace {
-
-/// The policies of the softmax over columns. A grid cuts columns into chunks that are read twice.
-struct SoftmaxColumnPolicy {
-  Scope scope = Scope::block;  ///< of a tile of columns
-  std::int32_t cluster_blocks = 1;
-  std::int32_t lanes = 32;  ///< threads side by side, a pack of columns each
-  std::int32_t block_threads = 256;
-  std::int32_t packs_per_thread = 1;  ///< rows that a thread holds; of chunks, loads at once
-  MinBlocks min_blocks = MinBlocks::unset;
-
-  bool in_chunks() const { return scope == Scope::grid; }
-  /// Threads that share a layout.
-  std::int64_t row_lanes() const { return std::int64_t{block_threads / lanes} * cluster_blocks; }
-
-  static const ParameterSpace& space() {
-    using P = SoftmaxColumnPolicy;
-    static const ParameterSpace space = space_of<P>(
-        PolicyField{&P::scope, scope_parameter({Scope::block, Scope::cluster, Scope::grid})},
-        PolicyField{&P::cluster_blocks,
-                    ordinal("cluster_blocks", {2, 4, 8, 16}).only_if("scope", {Scope::cluster}).otherwise(1)},
-        PolicyField{&P::lanes, ordinal("lanes", {2, 4, 8, 16, 32, 128})},
-        PolicyField{&P::block_threads, ordinal("block_threads", {256, 512, 1024})},
-        PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 4, 8})},
-        PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})});
-    return space;
-  }
-};
 
 constexpr std::int64_t kMostElementsOfLargeBlocks = 16;
 
@@ -125,9 +100,13 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
                      .space = SoftmaxColumnPolicy::space(),
                      .extent_names = {"outer", "reduced", "inner"},
                      .operations = kSoftmaxOperations,
-                     .kernels = {"softmax_columns.cuh"}}) {}
+                     .kernels = {"softmax_columns.cuh", "canonical_softmax_columns.cuh"}}) {}
+
+  bool offers_reproducible(const Problem&) const override { return true; }
 
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    if (is_canonical(problem_class.typical()))
+      return CanonicalSoftmaxColumns(problem_class.typical(), policy).is_valid(facts);
     const View view(problem_class, policy, facts);
     const std::int64_t partials = view.partials_per_chunk(problem_class.sizes()[0].last, problem_class.sizes()[2].last);
     return first_reason({check_blocks(facts, view.block_threads, view.cluster_blocks),
@@ -137,11 +116,13 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
   }
 
   Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    if (is_canonical(problem_class.typical())) return CanonicalSoftmaxColumns::prune(problem_class, policy, facts);
     return pruned_by(kPruneRules, View(problem_class, policy, facts));
   }
 
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
     const Problem& problem = problem_class.typical();
+    if (is_canonical(problem)) return CanonicalSoftmaxColumns(problem, policy).unit();
     const Layout layout(problem, policy);
     const std::string source = fmt::format(
         "#include \"softmax_columns.cuh\"\n\n"
@@ -161,6 +142,7 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
   }
 
   WorkShape shape(const Problem& problem, const Policy& policy) const override {
+    if (is_canonical(problem)) return CanonicalSoftmaxColumns(problem, policy).shape();
     const Layout layout(problem, policy);
     const std::int64_t rows = at_least_one(layout.reduced);
     const std::int64_t held = layout.in_chunks() ? 0 : std::min(rows, layout.held_rows());
@@ -182,9 +164,11 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
 
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const override {
+    const std::int64_t max_blocks = candidate.geometry.max_blocks;
+    if (is_canonical(problem))
+      return CanonicalSoftmaxColumns(problem, candidate.policy).encode(max_blocks, buffers, workspace, launches);
     const Layout layout(problem, candidate.policy);
     const bool has_chunks = layout.in_chunks();
-    const std::int64_t max_blocks = candidate.geometry.max_blocks;
     with_accumulator(layout.traits, [&]<class Acc>(Acc) {
       const SoftmaxColumnsArguments<Acc> arguments{
           .in = buffers[0],
@@ -216,6 +200,19 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
 };
 
 }  // namespace
+
+const ParameterSpace& SoftmaxColumnPolicy::space() {
+  using P = SoftmaxColumnPolicy;
+  static const ParameterSpace space = space_of<P>(
+      PolicyField{&P::scope, scope_parameter({Scope::block, Scope::cluster, Scope::grid})},
+      PolicyField{&P::cluster_blocks,
+                  ordinal("cluster_blocks", {2, 4, 8, 16}).only_if("scope", {Scope::cluster}).otherwise(1)},
+      PolicyField{&P::lanes, ordinal("lanes", {2, 4, 8, 16, 32, 128})},
+      PolicyField{&P::block_threads, ordinal("block_threads", {256, 512, 1024})},
+      PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 4, 8})},
+      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})});
+  return space;
+}
 
 const KernelFamily& softmax_columns_family() {
   static const SoftmaxColumnsFamily family;

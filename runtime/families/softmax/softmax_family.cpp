@@ -238,7 +238,7 @@ class SoftmaxFamily final : public SoftmaxBase {
               LaunchList& launches) const override {
     const std::int64_t max_blocks = candidate.geometry.max_blocks;
     if (is_canonical(problem))
-      return CanonicalSoftmax(problem, candidate.policy).encode(max_blocks, buffers, launches);
+      return CanonicalSoftmax(problem, candidate.policy).encode(max_blocks, buffers, workspace, launches);
     const Layout layout(problem, candidate.policy);
     with_accumulator(layout.traits, [&]<class Acc>(Acc) {
       const SoftmaxArguments<Acc> arguments{

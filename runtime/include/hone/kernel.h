@@ -140,7 +140,7 @@ struct Launch {
 /// The launches of one call, in stream order. The capacity is fixed, since the list is filled on every hit.
 class LaunchList {
  public:
-  static constexpr int kCapacity = 2;
+  static constexpr int kCapacity = 3;
 
   /// Appends an empty launch, for the caller to fill in. Throws Error(invalid_argument) beyond kCapacity.
   Launch& add() {

@@ -54,6 +54,9 @@ def test_columns_and_softmax_have_the_bits_of_rows_anywhere():
     assert columns.tobytes() == rows.tobytes()
     softmax = hone.softmax(matrix, numerics="reproducible")
     assert hone.softmax(matrix[700:701], numerics="reproducible").tobytes() == softmax[700:701].tobytes()
+    of_columns = hone.softmax(matrix, axis=0, numerics="reproducible")
+    of_rows = hone.softmax(numpy.ascontiguousarray(matrix.T), axis=1, numerics="reproducible")
+    assert numpy.ascontiguousarray(of_columns.T).tobytes() == of_rows.tobytes()
 
 
 def test_everything_public_is_documented():

@@ -335,8 +335,6 @@ TEST(ReproducibleProblems, AreRefusedByNameWhereThereAreNoKernels) {
   EXPECT_EQ(refusal_of(problem), "");
   problem.numerics = Numerics::reproducible;
   EXPECT_THAT(refusal_of(problem), Names("rms_norm", "reproducible", "weighted", "f16", "fast"));
-  Problem columns = softmax_problem({.numerics = Numerics::reproducible}, SoftmaxShape::columns(3, 4));
-  EXPECT_THAT(refusal_of(columns), Names("softmax_columns", "reproducible", "f32", "fast"));
   const CustomReduction cubes({.name = "cubes", .map = "x * x * x", .combine = "a + b", .identity = "0"}, DType::f32);
   Problem custom = cubes.problem(DType::f32, 5);
   EXPECT_EQ(refusal_of(custom), "");
@@ -344,13 +342,27 @@ TEST(ReproducibleProblems, AreRefusedByNameWhereThereAreNoKernels) {
   EXPECT_THAT(refusal_of(custom), Names("cubes", "reproducible", "contract", "devices", "fast"));
 }
 
+TEST(ReproducibleProblems, ACombinationThatIsNotCommutativeIsRefusedWithTwoElementsThatShowIt) {
+  const auto refusal = [](const std::string& combine, DType accumulator) {
+    const CustomReduction reduction({.name = "own", .map = "x", .combine = combine, .identity = "0"}, accumulator);
+    Problem problem = reduction.problem(DType::f32, 5);
+    problem.numerics = Numerics::reproducible;
+    return refusal_of(problem);
+  };
+  EXPECT_THAT(refusal("a - b", DType::f32), Names("combine(1, 2)", "-1", "combine(2, 1)", "is 1"));
+  EXPECT_THAT(refusal("2 * a + b", DType::i64), Names("combine(1, 2)", "is 4", "combine(2, 1)", "is 5"));
+  EXPECT_THAT(refusal("a > b ? a : b", DType::f64), Names("combine(1, nan)", "is nan", "combine(nan, 1)", "is 1"))
+      << "NaNs are lost or kept by their place";
+  EXPECT_THAT(refusal("a + b", DType::f32), testing::Not(testing::HasSubstr("combine(")));
+}
+
 TEST(ReproducibleProblems, HaveKernelsForColumnsAndSoftmax) {
   const ReduceSpec spec{.op = ReduceOp::mean_variance, .dtype = DType::bf16, .numerics = Numerics::reproducible};
   EXPECT_EQ(refusal_of(reduce_columns_problem(spec, {.outer = 2, .reduced = 3, .inner = 4})), "");
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64})
-    EXPECT_EQ(refusal_of(log_softmax_problem({.dtype = dtype, .scale = -2, .numerics = Numerics::reproducible},
-                                             SoftmaxShape::rows(3, 4))),
-              "");
+    for (const SoftmaxShape& shape : {SoftmaxShape::rows(3, 4), SoftmaxShape::axis(2, 3, 4)})
+      EXPECT_EQ(
+          refusal_of(log_softmax_problem({.dtype = dtype, .scale = -2, .numerics = Numerics::reproducible}, shape)), "");
 }
 
 TEST(ReproducibleProblems, AreVerifiedInEveryBit) {

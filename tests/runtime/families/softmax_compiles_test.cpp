@@ -41,6 +41,9 @@ TEST(SoftmaxCompiles, InEveryKindOfPolicyWithoutSpills) {
       ++turn;
       const SoftmaxSpec spec{.dtype = dtype, .result = turn % 4 == 0 ? DType::f32 : dtype};
       add_units(units, turn % 2 == 0 ? softmax_problem(spec, shape) : log_softmax_problem(spec, shape), turn, 1);
+      SoftmaxSpec exact = spec;
+      exact.numerics = Numerics::reproducible;
+      if (turn % 3 == 0) add_units(units, softmax_problem(exact, shape), turn, 1);
     }
   }
   add_units(units, softmax_problem({}, SoftmaxShape::array(std::int64_t{1} << 32)), 0, 1);
