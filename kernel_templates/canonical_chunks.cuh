@@ -168,19 +168,7 @@ class CanonicalChunks {
     const Index first = chunk * kElements + lane;
     const auto is_there = [&](unsigned u) { return first + u * kWarpThreads < n_; };
     const auto element = [&](unsigned u) { return Op::prepared(source_.element(first + u * kWarpThreads)); };
-    if constexpr (kIsByChunk<Op>) {
-      decltype(element(0)) elements[kRounds] = {};
-#pragma unroll
-      for (unsigned u = 0; u < kRounds; ++u)
-        if (is_there(u)) elements[u] = element(u);
-      return chunk_of_lanes<Op, kRounds, 1, kWarpThreads, false>(
-          [&](unsigned u, unsigned) { return Op::present(elements[u], is_there(u)); },
-          [&](unsigned u, unsigned) { return u * kWarpThreads + lane; }, [&] { return elements[0]; });
-    } else {
-      State of_lane[1] = {fold_leaves<Op, kRounds>(
-          [&](unsigned u) { return is_there(u) ? op_.leaf(element(u)) : Op::absent(); })};
-      return fold_lanes<Op, 1>(of_lane);
-    }
+    return chunk_of_elements<Op, kRounds>(op_, element, is_there);
   }
 
   Op op_;

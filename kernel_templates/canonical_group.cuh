@@ -90,4 +90,24 @@ __device__ typename Op::State chunk_of_lanes(const At& at, const Residue& residu
   return states[0];
 }
 
+/// A chunk of which not all elements need be there: a lane has number u · 32 + lane as element(u), prepared, if
+/// is_there(u).
+template <class Op, unsigned kRounds, class Element, class IsThere>
+__device__ typename Op::State chunk_of_elements(const Op& op, const Element& element, const IsThere& is_there) {
+  const unsigned lane = threadIdx.x % kWarpThreads;
+  if constexpr (kIsByChunk<Op>) {
+    decltype(element(0)) elements[kRounds] = {};
+#pragma unroll
+    for (unsigned u = 0; u < kRounds; ++u)
+      if (is_there(u)) elements[u] = element(u);
+    return chunk_of_lanes<Op, kRounds, 1, kWarpThreads, false>(
+        [&](unsigned u, unsigned) { return Op::present(elements[u], is_there(u)); },
+        [&](unsigned u, unsigned) { return u * kWarpThreads + lane; }, [&] { return elements[0]; });
+  } else {
+    typename Op::State of_lane[1] = {
+        fold_leaves<Op, kRounds>([&](unsigned u) { return is_there(u) ? op.leaf(element(u)) : Op::absent(); })};
+    return fold_lanes<Op, 1>(of_lane);
+  }
+}
+
 }  // namespace hone

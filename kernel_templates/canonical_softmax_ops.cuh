@@ -78,6 +78,14 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   }
 };
 
+/// heaviest() of a row whose largest element (smallest, if factor < 0) is `origin`, a zero of either sign: exponents of
+/// zeros are +0 · factor then, as they are relative to themselves.
+template <class Acc>
+__device__ Acc heaviest_of_origin(Acc origin, Acc factor) {
+  if (origin == Acc(0)) return factor < Acc(0) ? Acc(0) : -Acc(0);
+  return factor < Acc(0) ? -origin : origin;
+}
+
 /// Where the rows of a call are.
 template <class Types>
 __device__ const typename Types::In* softmax_input(const typename Types::Arguments& all, unsigned long long row) {

@@ -1,7 +1,7 @@
 // How the partials of two ranks combine, for each operation: their State, where it is in a rank's block, the result.
 //
-// Floats are combined in double, integers in 64 bits, which wrap as those of the local reductions do. Reproducible sums
-// are combined in their accumulator, Wide: shards that are whole subtrees of the canonical tree then give its root.
+// Floats are combined in double, integers in 64 bits, which wrap as those of the local reductions do. Reproducible
+// results are those of combine_shards.cuh.
 #pragma once
 
 #include "combine_arguments.h"
@@ -33,37 +33,35 @@ struct RankBlock {
 namespace combined {
 
 /// One value a row.
-template <class Value, class By, class Wide = WideOf<Value>, bool kSquareRoot = false>
+template <class Value, class By, bool kSquareRoot = false>
 struct Scalar {
   using In = Value;
-  struct State { Wide value; };
+  struct State { WideOf<Value> value; };
   static __device__ State load(const RankBlock<Value>& rank, unsigned long long row) {
-    return {convert<Wide>(rank.value(row))};
+    return {rank.value(row)};
   }
   static __device__ State combine(State a, State b) { return {By::combine(a.value, b.value)}; }
   template <class Out>
   static __device__ void write(State state, Out* out) {
-    using Root = typename Select<kIsFloating<Wide>, Wide, double>::type;
-    if constexpr (kSquareRoot) *out = convert<Out>(sqrt(static_cast<Root>(state.value)));
+    if constexpr (kSquareRoot) *out = convert<Out>(sqrt(static_cast<double>(state.value)));
     else *out = convert<Out>(state.value);
   }
 };
 
 /// Σ and the number of its terms.
-template <class Value, class Wide = WideOf<Value>>
+template <class Value>
 struct Mean {
   using In = Value;
-  struct State { Wide sum; long long count; };
+  struct State { WideOf<Value> sum; long long count; };
   static __device__ State load(const RankBlock<Value>& rank, unsigned long long row) {
-    return {convert<Wide>(rank.value(row)), rank.count()};
+    return {rank.value(row), rank.count()};
   }
   static __device__ State combine(State a, State b) {
     return {monoid::Plus::combine(a.sum, b.sum), a.count + b.count};
   }
   template <class Out>
   static __device__ void write(State state, Out* out) {
-    using Quotient = typename Select<kIsFloating<Wide>, Wide, double>::type;
-    *out = convert<Out>(static_cast<Quotient>(state.sum) / static_cast<Quotient>(state.count));
+    *out = convert<Out>(static_cast<double>(state.sum) / static_cast<double>(state.count));
   }
 };
 

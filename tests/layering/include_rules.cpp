@@ -52,6 +52,8 @@ const IncludeRules& house_rules() {
                                "kernel_templates/small_float.cuh"}},
               {.folder = "runtime/problem/", .may_include = {kPublic}},
               {.folder = "runtime/families/", .may_include = of_families(), .each_below = true},
+              {.folder = "runtime/families/combine_ranks/",
+               .may_include = of_families({"runtime/families/reduce/", "runtime/families/softmax/"})},
               {.folder = "runtime/families/custom/", .may_include = of_families({"runtime/families/reduce/"})},
               {.folder = "runtime/families/fused/", .may_include = of_families({"runtime/families/reduce/"})},
               {.folder = "runtime/families/reduce_axis/", .may_include = of_families({"runtime/families/reduce/"})},

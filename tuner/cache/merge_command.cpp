@@ -32,6 +32,10 @@ ExitCode run_cache_merge(const CacheMergeOptions& options, const Context& contex
   const std::vector<std::filesystem::path> sources(options.files.begin(), options.files.end());
   for (const std::filesystem::path& source : sources) {
     std::error_code ignored;
+    if (std::filesystem::symlink_status(source, ignored).type() == std::filesystem::file_type::not_found)
+      throw CommandError(ExitCode::cache, fmt::format("'{}' cannot be merged: there is no such file; a shard without "
+                                                      "problems writes none, so name those that are there",
+                                                      printable(source.string())));
     if (!std::filesystem::equivalent(source, path, ignored)) continue;
     throw CommandError(ExitCode::usage, fmt::format("'{}' cannot be merged into itself", printable(source.string())));
   }

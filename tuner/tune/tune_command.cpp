@@ -220,8 +220,8 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   if (shard) {
     const std::size_t all = problems.size();
     problems = problems_of_shard(problems, *shard);
-    context.err << fmt::format("hone: shard {} of {}: {} of {} problems\n", shard->index, shard->count,
-                               problems.size(), all);
+    context.err << fmt::format("hone: shard {} of {}: {} of {} problems{}\n", shard->index, shard->count,
+                               problems.size(), all, problems.empty() ? ", so nothing is written" : "");
     if (problems.empty()) return ExitCode::ok;
   }
   CampaignResult result;

@@ -41,9 +41,7 @@ Problem of_one_rank(Problem problem) {
 
 /// The functor of rank_partials.cuh.
 std::string combine_of(const ReduceSpec& spec, DType value) {
-  const std::string type(info(value).cuda_name);
-  return fmt::format(fmt::runtime(divided(spec.op).combine), type, spec.nan == NanPolicy::ignore,
-                     spec.is_reproducible() ? type : fmt::format("hone::WideOf<{}>", type));
+  return fmt::format(fmt::runtime(divided(spec.op).combine), info(value).cuda_name, spec.nan == NanPolicy::ignore);
 }
 
 /// Levels of the tree of a lane's ranks, likewise.
@@ -76,17 +74,7 @@ class CombineRanksFamily final : public BuiltInFamily {
     constexpr std::int64_t kMostBytesOfRow = 32;
     if (!product_within_memory({ranks, std::max<std::int64_t>(rows, 1), kMostBytesOfRow}))
       return fmt::format("no memory holds the partials of {} rows and {} ranks", rows, ranks);
-    if (problem.numerics == Numerics::reproducible && !offers_reproducible(problem))
-      return fmt::format("{} over ranks has no reproducible numerics, since its results on ranks are not nodes of the "
-                         "canonical tree; ask for fast numerics, or reduce on one device",
-                         operations()[problem.operation]);
     return "";
-  }
-
-  bool offers_reproducible(const Problem& problem) const override {
-    const auto op = static_cast<ReduceOp>(problem.operation);
-    return op != ReduceOp::mean_variance && op != ReduceOp::logsumexp &&
-           reduce_family().offers_reproducible(of_one_rank(problem));
   }
 
   Reason is_valid(const ProblemClass&, const Policy& policy, const DeviceFacts& facts) const override {

@@ -9,27 +9,26 @@ constexpr std::int64_t kIndexBytes = sizeof(std::int64_t);
 
 constexpr std::int64_t aligned_up(std::int64_t bytes, std::int64_t to) { return (bytes + to - 1) / to * to; }
 
-/// In the order of ReduceOp. {0} stands for the type of values, {1} for whether NaNs are ignored, {2} for the type that
-/// they are added in.
+/// In the order of ReduceOp. {0} stands for the type of values, {1} for whether NaNs are ignored.
 constexpr std::array<DividedOp, kReduceOps.size()> kDivided{{
-    {ReduceOp::sum, "Scalar<{0}, hone::monoid::Plus, {2}>"},
-    {ReduceOp::product, "Scalar<{0}, hone::monoid::Times, {2}>"},
+    {ReduceOp::sum, "Scalar<{0}, hone::monoid::Plus>"},
+    {ReduceOp::product, "Scalar<{0}, hone::monoid::Times>"},
     {ReduceOp::min, "Scalar<{0}, hone::monoid::Min<{1}>>"},
     {ReduceOp::max, "Scalar<{0}, hone::monoid::Max<{1}>>"},
     {ReduceOp::minmax, "Extremes<{0}, {1}, false>"},
     {ReduceOp::argmin, "Located<{0}, false>"},
     {ReduceOp::argmax, "Located<{0}, true>"},
-    {ReduceOp::sum, "Mean<{0}, {2}>"},
+    {ReduceOp::sum, "Mean<{0}>"},
     {ReduceOp::mean_variance, "Moments<{0}>"},
-    {ReduceOp::sum_of_squares, "Scalar<{0}, hone::monoid::Plus, {2}>"},
-    {ReduceOp::l1_norm, "Scalar<{0}, hone::monoid::Plus, {2}>"},
-    {ReduceOp::sum_of_squares, "Scalar<{0}, hone::monoid::Plus, {2}, true>"},
+    {ReduceOp::sum_of_squares, "Scalar<{0}, hone::monoid::Plus>"},
+    {ReduceOp::l1_norm, "Scalar<{0}, hone::monoid::Plus>"},
+    {ReduceOp::sum_of_squares, "Scalar<{0}, hone::monoid::Plus, true>"},
     {ReduceOp::max_norm, "Scalar<{0}, hone::monoid::Max<{1}>>"},
     {ReduceOp::logsumexp, "LogSumExp<{0}>"},
-    {ReduceOp::dot, "Scalar<{0}, hone::monoid::Plus, {2}>"},
+    {ReduceOp::dot, "Scalar<{0}, hone::monoid::Plus>"},
     {ReduceOp::any, "Scalar<{0}, hone::monoid::BitOr>"},
     {ReduceOp::all, "Scalar<{0}, hone::monoid::BitAnd>"},
-    {ReduceOp::count_nonzero, "Scalar<{0}, hone::monoid::Plus, {2}>"},
+    {ReduceOp::count_nonzero, "Scalar<{0}, hone::monoid::Plus>"},
     {ReduceOp::minmax, "Extremes<{0}, {1}, true>"},
 }};
 

@@ -98,10 +98,10 @@ std::string CustomFamily::exchanged_elements(const Problem& problem) const {
   const auto [known, is_new] = exchanged_.try_emplace(accumulator);
   if (!is_new) return known->second;
   const OperationSource op = operation(problem);
-  Unit unit = unit_of(fmt::format("#include \"{}\"\n#include \"serial.cuh\"\n\n"
+  Unit unit = unit_of(fmt::format("{}#include \"serial.cuh\"\n\n"
                                   "using Op = {};\nstatic_assert(hone::kSerialThreads == {});\n",
-                                  op.headers.front(), op.type, kThreads),
-                      {kernel_entry("hone::combine_both_ways<Op>", std::to_string(kThreads))});
+                                  op.includes, op.type, kThreads),
+                      {kernel_entry("hone::combine_both_ways<Op>", kThreads)});
   unit.name = fmt::format("{} exchanged", to_string(problem));
   const auto all = sources();
   unit.headers.assign(all.begin(), all.end());

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <vector>
@@ -31,6 +32,7 @@ template <class A>
 std::vector<A> read(DType dtype, const Sequence& sequence, std::int64_t first, std::int64_t count) {
   std::vector<A> values(static_cast<std::size_t>(count));
   with_element_type(dtype, [&]<class T>(T) {
+    first += sequence.first;
     std::int64_t at = sequence.period > 0 ? first % sequence.period : first * sequence.stride;
     for (A& value : values) {
       std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T> element;
@@ -200,33 +202,73 @@ T quiet_nan() {
   return nan;
 }
 
-/// A pattern that is repeated often has the same chunks again and again: each is computed once.
+/// The chunks of `elements` elements of a sequence of n. A pattern that is repeated often has the same ones again and
+/// again: each is computed once.
 template <template <class> class Kind, class A>
-std::array<A, 2> result_of(const ReduceSpec& spec, const Sequence& a, const Sequence& b, std::int64_t n) {
+class Chunks {
+ public:
   using State = typename Kind<A>::State;
-  const std::int64_t elements = chunk_elements(spec.dtype), chunks = (n + elements - 1) / elements;
-  std::vector<std::optional<State>> known(
-      a.period == b.period && a.period < chunks ? static_cast<std::size_t>(a.period) : 0);
-  const auto compute = [&](std::int64_t chunk) {
-    const std::int64_t first = chunk * elements;
-    return Kind<A>::of_chunk(spec, read_chunk<A>(spec, a, b, first, std::min(elements, n - first)));
-  };
-  const auto of_chunk = [&](std::int64_t chunk) {
-    if (known.empty() || chunk + 1 == chunks) return compute(chunk);
-    std::optional<State>& state = known[static_cast<std::size_t>(chunk * elements % a.period)];
+
+  Chunks(const ReduceSpec& spec, const Sequence& a, const Sequence& b, std::int64_t elements, std::int64_t n)
+      : spec_(spec), a_(a), b_(b), elements_(elements), n_(n) {
+    const bool has_same = a.period == b.period && a.first == b.first;
+    if (has_same && a.period < count()) known_.resize(static_cast<std::size_t>(a.period));
+  }
+
+  std::int64_t count() const { return (n_ + elements_ - 1) / elements_; }
+
+  /// Of chunks `first` to first + count − 1.
+  State combined(std::int64_t first, std::int64_t count) {
+    if (count == 0) return Kind<A>::of_chunk(spec_, {});
+    return join_chunks(
+        first, count, [&](std::int64_t chunk) { return of_chunk(chunk); },
+        [&](const State& left, const State& right) { return Kind<A>::combine(spec_, left, right); });
+  }
+
+ private:
+  State compute(std::int64_t chunk) const {
+    const std::int64_t first = chunk * elements_;
+    return Kind<A>::of_chunk(spec_, read_chunk<A>(spec_, a_, b_, first, std::min(elements_, n_ - first)));
+  }
+  State of_chunk(std::int64_t chunk) {
+    if (known_.empty() || chunk + 1 == count()) return compute(chunk);
+    std::optional<State>& state = known_[static_cast<std::size_t>(chunk * elements_ % a_.period)];
     if (!state) state = compute(chunk);
     return *state;
-  };
-  if (chunks == 0) return Kind<A>::finish(spec, Kind<A>::of_chunk(spec, {}));
-  const auto combine = [&](const State& left, const State& right) { return Kind<A>::combine(spec, left, right); };
-  return Kind<A>::finish(spec, join_chunks(0, chunks, of_chunk, combine));
+  }
+
+  const ReduceSpec& spec_;
+  const Sequence &a_, &b_;
+  std::int64_t elements_, n_;
+  std::vector<std::optional<State>> known_;
+};
+
+template <template <class> class Kind, class A>
+std::array<A, 2> result_of(const ReduceSpec& spec, const Sequence& a, const Sequence& b, std::int64_t n) {
+  Chunks<Kind, A> chunks(spec, a, b, chunk_elements(spec.dtype), n);
+  return Kind<A>::finish(spec, chunks.combined(0, chunks.count()));
 }
 
-template <class A>
-std::array<A, 2> results_of(const ReduceSpec& spec, const Sequence& a, const Sequence& b, std::int64_t n) {
-  if (spec.op == ReduceOp::mean_variance) return result_of<Moments, A>(spec, a, b, n);
-  if (spec.op == ReduceOp::logsumexp) return result_of<Exponentials, A>(spec, a, b, n);
-  return result_of<Totals, A>(spec, a, b, n);
+/// Calls use<Kind>() for what the operation's States are.
+template <class Use>
+auto with_kind(ReduceOp op, const Use& use) {
+  if (op == ReduceOp::mean_variance) return use.template operator()<Moments>();
+  if (op == ReduceOp::logsumexp) return use.template operator()<Exponentials>();
+  return use.template operator()<Totals>();
+}
+
+template <class State>
+std::vector<std::byte> bytes_of(const ReduceSpec& spec, const State& state) {
+  std::vector<std::byte> bytes;
+  const auto add = [&](auto value) {
+    bytes.resize(bytes.size() + sizeof(value));
+    std::memcpy(bytes.data() + bytes.size() - sizeof(value), &value, sizeof(value));
+  };
+  if constexpr (requires { state.pivot; }) add(state.count), add(state.pivot), add(state.sum), add(state.squares);
+  else if constexpr (requires { state.largest; }) add(state.largest), add(state.sum);
+  else if (spec.op == ReduceOp::mean && spec.nan == NanPolicy::ignore) add(state.count), add(state.value);
+  else add(state.value);
+  return bytes;
 }
 
 }  // namespace
@@ -252,8 +294,24 @@ void reduce(const ReduceSpec& spec, const Sequence& a, const Sequence& b, std::i
       store(spec.result_dtype(), results[static_cast<std::size_t>(i)],
             out + static_cast<std::size_t>(i) * info(spec.result_dtype()).size_bytes);
   };
-  if (spec.accumulator_dtype() == DType::f32) write(results_of<float>(spec, a, b, n));
-  else write(results_of<double>(spec, a, b, n));
+  with_kind(spec.op, [&]<template <class> class Kind>() {
+    if (spec.accumulator_dtype() == DType::f32) write(result_of<Kind, float>(spec, a, b, n));
+    else write(result_of<Kind, double>(spec, a, b, n));
+  });
+}
+
+Nodes nodes_of(const ReduceSpec& spec, const Sequence& a, const Sequence& b, std::int64_t elements_of_chunk) {
+  return with_kind(spec.op, [&]<template <class> class Kind>() -> Nodes {
+    const auto nodes = [&]<class A>(A) -> Nodes {
+      constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max() / 2;
+      // Shared, because a function is copied.
+      const auto chunks = std::make_shared<Chunks<Kind, A>>(spec, a, b, elements_of_chunk, kEndless);
+      return [&spec, chunks](std::int64_t first, std::int64_t count) {
+        return bytes_of(spec, chunks->combined(first, count));
+      };
+    };
+    return spec.accumulator_dtype() == DType::f32 ? nodes(float{}) : nodes(double{});
+  });
 }
 
 }  // namespace canonical

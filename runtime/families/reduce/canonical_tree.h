@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include <hone/reduce_spec.h>
@@ -42,11 +44,18 @@ struct Sequence {
   const std::byte* bytes = nullptr;
   std::int64_t stride = 1;
   std::int64_t period = 0;  ///< 0: it is not repeated
+  std::int64_t first = 0;   ///< where in the pattern it begins
 };
 
 /// Writes a result, float or double, rounded once to the floating `dtype`; a NaN as the one that results are.
 template <class A>
 void store(DType dtype, A value, std::byte* out);
+
+/// Nodes of the canonical tree of an endless sequence: nodes(first, count) is the combination of `count` chunks from
+/// chunk `first` on, as the kernels hold it (Op::State): a count of 8 bytes, if the operation has one, and
+/// accumulators. The arguments must outlive it.
+using Nodes = std::function<std::vector<std::byte>(std::int64_t first, std::int64_t count)>;
+Nodes nodes_of(const ReduceSpec& spec, const Sequence& a, const Sequence& b, std::int64_t elements_of_chunk);
 
 /// canonical_reduce() of sequences; `b` is used by dot. Writes the results to *out.
 void reduce(const ReduceSpec& spec, const Sequence& a, const Sequence& b, std::int64_t n, std::byte* out);

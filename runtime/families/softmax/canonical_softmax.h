@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <hone/kernel_family.h>
 
@@ -55,6 +56,14 @@ std::string verify_softmax(const softmax_reference::Computation& computation, do
                            std::span<const std::byte> pattern, std::span<const ElementRange> parts,
                            const std::function<softmax_reference::Line(std::int64_t)>& line_of,
                            std::span<const std::byte> output);
+
+/// The weights of elements relative to `origin`, as accumulators: exponentials of (x·½ − origin·½) · factor.
+std::vector<std::byte> softmax_weights(const softmax_reference::Computation& computation, double factor, double origin,
+                                       std::span<const std::byte> elements);
+
+/// The results of elements of a row whose weights have that sum, as stored.
+std::vector<std::byte> softmax_shares(const softmax_reference::Computation& computation, double factor, double origin,
+                                      double sum, std::span<const std::byte> elements);
 
 }  // namespace canonical
 }  // namespace hone

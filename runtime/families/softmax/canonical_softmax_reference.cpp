@@ -109,7 +109,46 @@ std::string verify_in(const Computation& computation, double factor, std::span<c
   return "";
 }
 
+template <class A>
+std::vector<std::byte> weights_in(DType dtype, A factor, A origin, std::span<const std::byte> elements) {
+  std::vector<std::byte> bytes;
+  for (const long double x : reduce_reference::decode(dtype, elements)) {
+    const A weight = exponential((static_cast<A>(x) * A(0.5) - origin * A(0.5)) * factor);
+    bytes.resize(bytes.size() + sizeof(A));
+    std::memcpy(bytes.data() + bytes.size() - sizeof(A), &weight, sizeof(A));
+  }
+  return bytes;
+}
+
+template <class A>
+std::vector<std::byte> shares_in(const Computation& computation, A factor, A origin, A sum,
+                                 std::span<const std::byte> elements) {
+  const A divisor = computation.is_log ? logarithm(sum) : 1 / sum;
+  std::vector<std::byte> bytes;
+  const std::size_t each = info(computation.result).size_bytes;
+  for (const long double x : reduce_reference::decode(computation.dtype, elements)) {
+    const A d = (static_cast<A>(x) * A(0.5) - origin * A(0.5)) * factor;
+    bytes.resize(bytes.size() + each);
+    store(computation.result, computation.is_log ? d - divisor : exponential(d) * divisor,
+          bytes.data() + bytes.size() - each);
+  }
+  return bytes;
+}
+
 }  // namespace
+
+std::vector<std::byte> softmax_shares(const Computation& computation, double factor, double origin, double sum,
+                                      std::span<const std::byte> elements) {
+  if (computation.accumulator == DType::f64) return shares_in(computation, factor, origin, sum, elements);
+  return shares_in(computation, static_cast<float>(factor), static_cast<float>(origin), static_cast<float>(sum),
+                   elements);
+}
+
+std::vector<std::byte> softmax_weights(const Computation& computation, double factor, double origin,
+                                       std::span<const std::byte> elements) {
+  if (computation.accumulator == DType::f64) return weights_in(computation.dtype, factor, origin, elements);
+  return weights_in(computation.dtype, static_cast<float>(factor), static_cast<float>(origin), elements);
+}
 
 std::string verify_softmax(const Computation& computation, double factor, std::span<const std::byte> pattern,
                            std::span<const ElementRange> parts, const std::function<Line(std::int64_t)>& line_of,

@@ -161,4 +161,10 @@ SoftmaxFactors<Acc> softmax_factors(const Problem& problem) {
 template SoftmaxFactors<float> softmax_factors(const Problem& problem);
 template SoftmaxFactors<double> softmax_factors(const Problem& problem);
 
+double softmax_factor(const SoftmaxSpec& spec) {
+  const Problem problem = softmax_problem(spec, SoftmaxShape::rows(1, 1));
+  return spec.accumulator_dtype() == DType::f64 ? softmax_factors<double>(problem).factor
+                                                : static_cast<double>(softmax_factors<float>(problem).factor);
+}
+
 }  // namespace hone

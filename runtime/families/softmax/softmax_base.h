@@ -104,4 +104,7 @@ void with_accumulator(const SoftmaxTraits& traits, const Act& act) {
 template <class Acc>
 SoftmaxFactors<Acc> softmax_factors(const Problem& problem);
 
+/// SoftmaxFactors::factor, in any accumulator.
+double softmax_factor(const SoftmaxSpec& spec);
+
 }  // namespace hone

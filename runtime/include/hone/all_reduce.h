@@ -16,9 +16,10 @@ namespace hone {
 /// info(spec.op).outputs values to *out. n may differ from rank to rank, and be 0.
 ///
 /// All ranks get the same bits, whatever their winners and GPUs of one vendor are; and, with the same winners, the same
-/// ones from run to run. Indices of argmin and argmax count through the ranks; −1 if no rank has an element. Means and
-/// variances are weighted with the ranks' numbers of elements. Otherwise results are those of tuned_reduce(). With
-/// Numerics::reproducible, those of floating mean_variance and logsumexp are refused (docs/collectives.md).
+/// ones from run to run. With Numerics::reproducible they are those of tuned_reduce() of the concatenation, for any
+/// number of ranks and any n; the numbers of elements are exchanged first (docs/collectives.md). Indices of argmin and
+/// argmax count through the ranks; −1 if no rank has an element. Means and variances are weighted with the ranks'
+/// numbers of elements. Otherwise results are those of tuned_reduce().
 ///
 /// Every rank must call with the same spec (see CommunicatorOptions::checked). The first calls in a stream allocate
 /// device memory, on the stream's behalf; later ones do not, and with an asynchronous communicator do not wait. Before
@@ -36,7 +37,7 @@ Choice tuned_all_dot(Session& session, Communicator& communicator, const ReduceS
 
 /// The same for each row of a matrix whose columns are spread over the ranks: every rank has `shape.rows` rows, and
 /// shape.columns of their columns. Writes the result of each row as tuned_reduce_rows() does, on every rank. Means and
-/// variances that ignore NaNs are not supported.
+/// variances that ignore NaNs are supported with Numerics::reproducible only.
 Choice tuned_all_reduce_rows(Session& session, Communicator& communicator, const ReduceSpec& spec, const void* in,
                              const RowsShape& shape, void* out, Stream stream);
 

@@ -15,8 +15,9 @@ namespace hone {
 ///
 /// Each rank computes the logsumexp of its part with its winner; a few bytes a row are exchanged; and the part is read
 /// a second time. So the relative error of a result grows with |logsumexp of the row|: about 2^−23 times that in f32.
-/// Streams, graphs, ranks and errors are as with tuned_all_reduce_rows(); spec.scale must be 1, spec.numerics fast, and
-/// shape the rows of a matrix.
+/// With Numerics::reproducible the bits are those of tuned_softmax(), for any number of ranks and any parts, and the
+/// part is read three times; a spec.scale other than 1 is computed like that in both numerics. Streams, graphs, ranks
+/// and errors are as with tuned_all_reduce_rows(); shape must be the rows of a matrix.
 Choice tuned_all_softmax(Session& session, Communicator& communicator, const SoftmaxSpec& spec, const void* in,
                          const SoftmaxShape& shape, void* out, Stream stream);
 

@@ -5,6 +5,7 @@
 
 #include "runtime/families/combine_ranks/normalize_rows.h"
 #include "runtime/families/combine_ranks/partial_layout.h"
+#include "runtime/families/combine_ranks/shard_layout.h"
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/support/names.h"
 
@@ -33,8 +34,9 @@ class CombineRanks : public DeviceTest {
       if (!specs[i].is_input) continue;
       std::vector<std::byte>& pattern =
           patterns.emplace_back(verifier.input_pattern(problem, static_cast<int>(i), kind));
-      EXPECT_LE(specs[i].size_bytes(), pattern.size());
-      device_->copy_to_device(buffers[i], pattern.data(), specs[i].size_bytes(), nullptr);
+      std::vector<std::byte> contents(specs[i].size_bytes());
+      for (std::size_t at = 0; at < contents.size(); ++at) contents[at] = pattern[at % pattern.size()];
+      device_->copy_to_device(buffers[i], contents.data(), contents.size(), nullptr);
       device_->synchronize(nullptr);
     }
     const Choice choice = session_->launch(problem, buffers, nullptr);
@@ -98,6 +100,50 @@ TEST_F(CombineRanks, PartialsAreLocated) {
   run(record_partial_problem({.op = ReduceOp::mean}, {.rows = 7, .columns = 123456789}), "uniform");
 }
 
+// The verifier compares nodes of the canonical tree in every bit: within a chunk, with whole chunks and whole runs of
+// them, for a shard that begins with a chunk and one that does not.
+TEST_F(CombineRanks, ShardsAreReducedToNodes) {
+  const auto run_shard = [&](const ReduceSpec& spec, const RowsShape& shape) {
+    const Problem problem = reduce_shard_problem(spec, shape, 0, {});
+    for (const Problem& each : problem.family->verifier().verified_problems(problem))
+      for (const std::string_view kind : {"uniform", "nan", "infinity"}) run(each, kind);
+  };
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::mean_variance, ReduceOp::logsumexp, ReduceOp::dot}) {
+    const ReduceSpec spec{.op = op, .numerics = Numerics::reproducible};
+    for (const std::int64_t columns : {0, 1, 511, 513, 40000}) run_shard(spec, {.rows = 1, .columns = columns});
+  }
+  run_shard({.op = ReduceOp::mean, .dtype = DType::f16, .nan = NanPolicy::ignore, .numerics = Numerics::reproducible},
+            {.rows = 3, .columns = 9001, .pitch = 9003});
+  run_shard({.op = ReduceOp::product, .dtype = DType::f64, .numerics = Numerics::reproducible},
+            {.rows = 2, .columns = 700});
+  for (const double scale : {1.0, -0.5}) {
+    const Problem problem = softmax_shard_problem({.scale = scale}, {.rows = 4, .columns = 3000, .pitch = 3001}, 0, {});
+    for (const Problem& each : problem.family->verifier().verified_problems(problem)) run(each, "uniform");
+  }
+}
+
+TEST_F(CombineRanks, ShardsCombineToTheRootForEveryNumberOfRanks) {
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::mean_variance, ReduceOp::logsumexp, ReduceOp::dot, ReduceOp::mean})
+    for (const std::int64_t ranks : {1, 2, 5, 40})
+      for (const std::string_view kind : {"uniform", "nan"})
+        run(combine_shards_problem({.op = op, .numerics = Numerics::reproducible}, ranks, 3, {}), kind);
+  run(combine_shards_problem({.op = ReduceOp::l1_norm, .dtype = DType::bf16, .numerics = Numerics::reproducible}, 9, 1,
+                             {}), "uniform");
+}
+
+TEST(ShardBounds, AreThoseOfTheLargestShardAndOfCutChunks) {
+  const auto bounds_of = [](std::vector<std::int64_t> columns) { return ShardBounds::of(DType::f32, columns); };
+  EXPECT_EQ(bounds_of({1024, 512, 0}).levels, 2);
+  EXPECT_FALSE(bounds_of({1024, 512, 0}).has_edges);
+  EXPECT_TRUE(bounds_of({1024, 1, 511}).has_edges);
+  EXPECT_EQ(bounds_of({100, 0}).levels, 0);
+  const auto bytes = [](const ShardBounds& bounds) {
+    return ShardLayout::of(combine_shards_problem({.numerics = Numerics::reproducible}, 4, 1, bounds)).block_bytes;
+  };
+  EXPECT_EQ(bytes(bounds_of({1024, 1024})), 16);
+  EXPECT_EQ(bytes({}), 4096 + 256);
+}
+
 // Packs and rests of rows, with rows that begin at no pack, and results of another size.
 TEST_F(CombineRanks, RowsAreNormalized) {
   for (const bool is_logarithm : {false, true}) {
@@ -107,6 +153,10 @@ TEST_F(CombineRanks, RowsAreNormalized) {
     run(normalize_rows_problem({.dtype = DType::bf16, .result = DType::f32}, is_logarithm, SoftmaxShape::rows(4, 96)),
         "uniform");
     run(normalize_rows_problem({.dtype = DType::f64}, is_logarithm, SoftmaxShape::rows(300, 7)), "uniform");
+    run(canonical_normalize_problem({.dtype = DType::f16, .scale = -2}, is_logarithm,
+                                    SoftmaxShape::rows(5, 1003, {1016, 1024})), "uniform");
+    run(canonical_normalize_problem({.dtype = DType::f32, .result = DType::f64}, is_logarithm,
+                                    SoftmaxShape::rows(4, 100)), "uniform");
   }
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/choose/compiled.h"
 #include "runtime/families/combine_ranks/normalize_rows.h"
 #include "runtime/families/combine_ranks/partial_layout.h"
+#include "runtime/families/combine_ranks/shard_layout.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/every_family.h"
 
@@ -23,10 +24,17 @@ std::vector<Problem> problems() {
   std::vector<Problem> problems = sample_problems();
   for (const DTypeInfo& dtype : kDTypes) problems.push_back(reduce_problem(ReduceOp::sum, dtype.dtype, 1 << 24));
   for (const ReduceOpInfo& op : kReduceOps) problems.push_back(combine_ranks_problem({.op = op.op}, 8, 1));
+  for (const ReduceOp op : {ReduceOp::mean_variance, ReduceOp::logsumexp, ReduceOp::dot}) {
+    const ReduceSpec spec{.op = op, .numerics = Numerics::reproducible};
+    problems.push_back(reduce_shard_problem(spec, {.rows = 1, .columns = 1 << 20}, 0, {}));
+    problems.push_back(combine_shards_problem(spec, 8, 1, {}));
+  }
+  problems.push_back(softmax_shard_problem({.dtype = DType::f16}, {.rows = 100, .columns = 4096}, 0, {}));
   for (const ReduceOp op : {ReduceOp::argmin, ReduceOp::mean})
     problems.push_back(record_partial_problem({.op = op}, {.rows = 1, .columns = 1000}));
   for (const DType dtype : {DType::f16, DType::f32})
-    problems.push_back(normalize_rows_problem({.dtype = dtype}, false, SoftmaxShape::rows(100, 4096)));
+    for (const auto make : {&normalize_rows_problem, &canonical_normalize_problem})
+      problems.push_back(make({.dtype = dtype}, false, SoftmaxShape::rows(100, 4096), kMaxAlignment));
   return problems;
 }
 

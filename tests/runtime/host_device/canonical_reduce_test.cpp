@@ -57,9 +57,9 @@ class Finishes {
       : policy_(policy), inputs_(info(spec.op).inputs), device_(make_host_device()) {
     const auto headers = embedded::kernel_templates();
     const OperationSource op = operation_source(spec, has_wide_index);
-    std::string source = "#include \"canonical_reduce.cuh\"\n";
-    for (const std::string& header : op.headers) source += fmt::format("#include \"{}\"\n", header);
-    source += fmt::format("using Op = hone::Canonical<{}>;\n"
+    const std::string source =
+        op.includes + fmt::format("#include \"canonical_reduce.cuh\"\n"
+                          "using Op = hone::Canonical<{}>;\n"
                           "using Kernel = hone::CanonicalReduce<Op, hone::{}, hone::Outputs<{}>, {}, {}, {}>;\n",
                           op.type, inputs_ == 2 ? "TwoArrays" : "OneArray", info(spec.result_dtype()).cuda_name,
                           policy.threads, policy.vector_bytes, policy.unroll);

@@ -115,25 +115,18 @@ TEST_F(AllReduceFaults, OfAnUncheckedCommunicatorAreTheSame) {
                Error);
 }
 
-TEST_F(AllReduceFaults, OfReproducibleMomentsAndExponentialsAreRefusedByName) {
-  for (const ReduceOp op : {ReduceOp::mean_variance, ReduceOp::logsumexp})
-    EXPECT_THAT(failure_of({.op = op, .numerics = Numerics::reproducible}, in_.data(), {.rows = 2, .columns = 5}).what(),
-                Names(std::string(name(op)), "reproducible", "fast"));
-  const auto softmax = [&](const SoftmaxSpec& spec) {
-    tuned_all_softmax(*session_, *communicator_, spec, in_.data(), SoftmaxShape::rows(2, 5), out_.data(), nullptr);
+TEST_F(AllReduceFaults, OfDifferentScalesAndNumericsNameTheRanks) {
+  const auto failure = [&](const SoftmaxSpec& spec) -> std::string {
+    try {
+      tuned_all_softmax(*session_, *communicator_, spec, in_.data(), SoftmaxShape::rows(2, 5), in_.data(), nullptr);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
   };
-  try {
-    softmax({.numerics = Numerics::reproducible});
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), Names("tuned_all_softmax", "reproducible"));
-  }
-  try {
-    softmax({.scale = 0.5});
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), Names("scale", "0.5", "beforehand"));
-  }
+  EXPECT_THAT(failure({.scale = rank() == 1 ? 0.5 : 2.0}), Names("scale 2", "scale 0.5"));
+  EXPECT_THAT(failure({.numerics = rank() == 1 ? Numerics::reproducible : Numerics::fast}),
+              Names("rank 1 for softmax of f32 in f32 to f32, reproducible"));
   expect_works();
 }
 

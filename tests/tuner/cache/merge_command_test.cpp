@@ -48,6 +48,7 @@ TEST_F(CacheMergeCommand, WrongFilesAreNamed) {
   fs::create_symlink(file_, folder_ / "link");
   expect_refusal(hone({"merge", (folder_ / "link").native()}), 2, "cannot be merged into itself");
   expect_refusal(hone({"merge", (folder_ / "none").native()}), 5, "there is no such file");
+  expect_refusal(hone({"merge", other_.native(), (folder_ / "none").native()}), 5, "shard");
   expect_refusal(hone({"merge", folder_.path().native()}), 5, "it is a directory");
 }
 
