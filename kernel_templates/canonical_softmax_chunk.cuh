@@ -5,8 +5,8 @@
 
 namespace hone {
 
-/// What a lane holds of a chunk, or of a shorter row: packs u < kUnroll, those of kLanes lanes side by side. Elements
-/// that are not there have the weight 0, which is as good as −0 beside the heaviest one's.
+/// The elements of a chunk, or of a shorter row, that a lane holds: packs u < kUnroll, those of kLanes lanes side by
+/// side. Elements that are not there have the weight 0, which is as good as −0 beside the heaviest one's.
 template <class Types, unsigned kLanes, unsigned kUnroll>
 struct HeldChunk {
   using In = typename Types::In;

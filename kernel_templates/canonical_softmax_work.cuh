@@ -146,7 +146,7 @@ struct SoftmaxColumnWork {
     chunk.template fold_threads<Monoid, 2>(values, folds++ % 2, act);
   }
 
-  /// Of a thread's columns, what of_columns() has; a barrier comes first.
+  /// Returns what of_columns() has of this thread's columns, after a barrier.
   __device__ Array<Acc, kPack> own() const {
     __syncthreads();
     const unsigned at = chunk.column() < static_cast<int>(tile.width) ? static_cast<unsigned>(chunk.column()) : 0;

@@ -9,7 +9,7 @@ namespace hone {
 /// The counts of neighbouring ranks are so far apart: each is a block of 16 bytes.
 inline constexpr unsigned kCountStride = 2;
 
-/// What a rank makes of its shard.
+/// A rank reduces its shard to nodes and edges by these.
 struct ShardArguments {
   const void* in[2];        ///< rows of `columns` elements, or two arrays
   const long long* counts;  ///< columns of all ranks

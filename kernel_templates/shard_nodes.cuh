@@ -1,5 +1,5 @@
-// What a shard, a run of elements of a longer sequence, has of the sequence's canonical tree: whole chunks, which are
-// combined to the largest nodes that lie inside the shard, and the ends of two chunks that it shares with others.
+// The part that a shard, a run of elements of a longer sequence, has of the sequence's canonical tree: whole chunks,
+// which are combined to the largest nodes inside the shard, and the ends of two chunks that it shares with others.
 #pragma once
 
 #include "canonical_tree.cuh"

@@ -31,7 +31,7 @@ class AllReduceCall {
     bool is_pair = false;
   };
 
-  /// What makes a softmax of sums.
+  /// The second half of a softmax, which divides by the sums.
   struct Softmax {
     SoftmaxSpec spec;
     Problem normalization;

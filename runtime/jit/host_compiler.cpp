@@ -106,7 +106,7 @@ bool reports_to_engine(HostInstrumentation instrumentation) {
   return instrumentation != HostInstrumentation::none && sanitizers_of(instrumentation).empty();
 }
 
-/// What makes a compiler report to the engine.
+/// The options by which a compiler makes code report to the engine.
 std::vector<std::string> report_options(HostInstrumentation instrumentation, bool is_clang) {
   if (instrumentation == HostInstrumentation::checked)
     return {"-g1", is_clang ? "-fsanitize=signed-integer-overflow,array-bounds"

@@ -49,7 +49,7 @@ std::string heading_text(const cache::KeyRecord& key) {
                                toolchain.compiler.empty() ? "no compiler" : toolchain.compiler));
 }
 
-/// Whether a family has winners of several sources here: one of them is what it was before an edit.
+/// True if a family has winners of several sources here, such as the source before and after an edit.
 bool has_several_sources(const std::vector<WinnerRow>& rows, const cache::KeyRecord& key) {
   return std::ranges::any_of(rows, [&](const WinnerRow& row) {
     return row.shown.key.problem.family == key.problem.family &&

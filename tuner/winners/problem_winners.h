@@ -16,7 +16,7 @@ namespace hone::tuner {
 std::vector<cache::StoredWinner> winners_of(const std::vector<cache::StoredWinner>& all, const Problem& problem,
                                             const std::string& device, Objective objective = Objective::time);
 
-/// Whether a winner was found for the source that the family of `problem` has now.
+/// True if a winner was found for the source that the family of `problem` has now.
 bool is_of_source(const cache::StoredWinner& stored, const Problem& problem);
 
 }  // namespace hone::tuner

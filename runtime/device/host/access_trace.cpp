@@ -145,7 +145,7 @@ void AccessTrace::touch(Cell& cell, AccessIndex index, std::uintptr_t address) {
   cell.is_updated = is_update;
 }
 
-/// Whether the lane of `now` has read the place since what last ordered it after others.
+/// True if the lane of `now` has read the place since a barrier or fence last ordered it after others.
 bool AccessTrace::has_read(const Cell& cell, const Access& now) const {
   return std::ranges::any_of(cell.reads, [&](AccessIndex index) {
     const Access& read = accesses_[index];

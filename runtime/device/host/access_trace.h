@@ -53,7 +53,7 @@ class AccessTrace {
   /// In the order in which they were found, each pair of places in the code once.
   const std::vector<Race>& races() const { return races_; }
 
-  /// Those whose two sides both change the place, and at least one of which has read it before: `x += 1` without an
+  /// Races whose two sides both change the place, and at least one of which has read it before: `x += 1` without an
   /// atomic function. On a GPU one of the changes may be lost, though here the results are right in every order. Unlike
   /// other races, of which some do no harm: values that nobody uses, or equal ones that several threads write.
   const std::vector<Race>& lost_updates() const { return lost_updates_; }

@@ -30,7 +30,7 @@ struct ShardLayout {
   std::int64_t edges_at = 0;     ///< bytes from the beginning of a block
   std::int64_t block_bytes = 0;  ///< a multiple of 16
 
-  /// Of a problem of either family below.
+  /// The layout for a problem of either family below.
   static ShardLayout of(const Problem& problem);
 };
 

@@ -1,4 +1,4 @@
-// Whether a combination of the caller's gives the same bits for exchanged operands, tried on the host device.
+// Tries on the host device whether a combination of the caller's gives the same bits for exchanged operands.
 #include <cmath>
 #include <cstdint>
 #include <cstring>

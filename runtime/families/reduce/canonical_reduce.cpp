@@ -217,7 +217,7 @@ class Chunks {
 
   std::int64_t count() const { return (n_ + elements_ - 1) / elements_; }
 
-  /// Of chunks `first` to first + count − 1.
+  /// Combines chunks `first` to first + count − 1.
   State combined(std::int64_t first, std::int64_t count) {
     if (count == 0) return Kind<A>::of_chunk(spec_, {});
     return join_chunks(

@@ -33,7 +33,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
 
   CanonicalSoftmax(const Problem& of, const Policy& policy);
 
-  /// Of lanes that hold rows.
+  /// Rows that a group of lanes holds at once, and rows of a block; only where lanes hold rows.
   std::int64_t rows_at_once() const { return at_least_one(packs_per_thread / row_packs); }
   std::int64_t tile_rows() const { return block_threads / threads_per_row * rows_at_once(); }
 

@@ -406,8 +406,7 @@ TEST_F(ReduceAxisPolicies, EveryWaySumsF32) {
   for (const Problem& each : problems_of({.numerics = Numerics::reproducible}))
     if (refusal_of(each).empty()) problems.push_back(each);
   for (const Problem& problem : problems) {
-    // Of the policies that differ in who shares the work, one each; on the host, which compiles them one by one, every
-    // third of these.
+    // One policy of each way to share the work; on the host, which compiles them one by one, every third of these.
     std::vector<std::string> seen;
     for (const Policy& policy : policies_of(problem)) {
       const std::string way = way_of(problem, policy);
