@@ -1,5 +1,5 @@
-// Makes the root of the canonical tree of a sequence of what all ranks have of it (canonical_shard.cuh): the same bits for
-// any number of ranks, and however elements are spread over them.
+// Makes the root of the canonical tree of a sequence of what all ranks have of it (canonical_shard.cuh): the same bits
+// for any number of ranks, and however elements are spread over them.
 //
 // A warp a row, in a grid-stride loop, takes the shards in the order of ranks, and pushes their nodes into the tree of
 // the chunks' numbers. A chunk that ranks share is assembled in registers, and pushed when its last element is there.

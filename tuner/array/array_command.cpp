@@ -92,8 +92,9 @@ std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::span<c
 void warn_of_failed_cache(const Session& session, const Context& context) {
   const SessionCounters counters = session.counters();
   if (counters.cache_failures > 0)
-    context.err << paint("hone: warning:", Paint::yellow) << " the cache could not be used, so this was slower than it need be: "
-                << counters.last_cache_failure << '\n';
+    context.err << paint("hone: warning:", Paint::yellow)
+                << " the cache could not be used, so this was slower than it need be: " << counters.last_cache_failure
+                << '\n';
 }
 
 ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& calls, const ArrayOptions& options,
@@ -113,9 +114,9 @@ ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& call
   for (const ArrayCall& call : calls) {
     const std::string_view dtype = info(call.dtype).name;
     report.add(call.name, fmt::format("{} {}", dtype, npy_shape_text(call.shape)),
-               {{"result_dtype", dtype}, {"shape", call.shape}}, make_call(session, call.problem, stream.get(), options.time, [&] {
-                 return call.launch(session, in.data(), out.data(), stream.get());
-               }));
+               {{"result_dtype", dtype}, {"shape", call.shape}},
+               make_call(session, call.problem, stream.get(), options.time,
+                         [&] { return call.launch(session, in.data(), out.data(), stream.get()); }));
   }
   if (output) output->save(calls.front().shape, out.data(), *device, stream.get());
   warn_of_failed_cache(session, context);

@@ -37,8 +37,8 @@ class CampaignProgress {
   std::chrono::milliseconds remaining(TimePoint now) const;
 
   /// "[ 3/15] sum f32 2^12  measuring 12/48  best 5.31 µs  about 24 s left", at most `columns` wide: first the phase
-  /// goes, then the best time, then the problem; at last the rest is cut. Of several devices, what the one that reported last does, and how many more are at
-  /// work.
+  /// goes, then the best time, then the problem; at last the rest is cut. With several devices it tells of the one that
+  /// reported last, and how many more are at work.
   std::string line(TimePoint now, std::size_t columns) const;
 
  private:
