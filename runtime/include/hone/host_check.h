@@ -95,6 +95,7 @@ struct HostCheck {
   std::function<void(const HostRun&)> run;  ///< makes the launches; called for each order, and a few times more
   std::vector<HostOrder> orders = default_host_orders();
   std::optional<HostLargeRun> large = {};
+  bool looks_for_lost_updates = true;  ///< by a traced run, which compiles the unit once more
 };
 
 struct HostCheckReport {

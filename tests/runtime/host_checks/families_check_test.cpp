@@ -13,6 +13,7 @@
 #include "runtime/choose/compiled.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/every_family.h"
+#include "tests/runtime/support/sanitized.h"
 
 namespace hone::test {
 namespace {
@@ -30,13 +31,12 @@ class FamilyCheck {
   HostCheckReport run() {
     HostCheck check;
     check.unit = unit_of(problem_, candidate_.policy);
+    check.looks_for_lost_updates = !kSanitized;
     for (std::size_t i = 0; i < specs_.size(); ++i) check.buffers.push_back({std::string(specs_[i].name), contents(i)});
     const std::size_t workspace = problem_.family->workspace_bytes(problem_, candidate_);
     check.buffers.push_back({"workspace", std::vector<std::byte>(std::max(workspace, kWorkspaceHeaderBytes)), false});
     check.orders = {{}, {HostOrder::Kind::reverse, 0}, {HostOrder::Kind::random, 1}};
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    check.orders.resize(1);
-#endif
+    if (kSanitized) check.orders.resize(1);
     check.run = [&](const HostRun& run) { launch_and_verify(run); };
     return check_on_host(check);
   }

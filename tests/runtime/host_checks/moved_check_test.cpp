@@ -36,6 +36,7 @@ void expect_clean(const Problem& largest, const Policy& policy) {
 
   HostCheck check;
   check.unit = unit_of(largest, policy);
+  check.looks_for_lost_updates = !kSanitized;
   check.buffers = {CheckBuffer::of("in", in)};
   for (std::size_t i = 0; i < problems.size(); ++i)
     check.buffers.push_back(CheckBuffer::of("out", std::vector<std::byte>(specs[1].size_bytes())));
