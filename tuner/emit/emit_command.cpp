@@ -56,9 +56,9 @@ StoredWinner find_winner(const EmitOptions& options, const Problem& problem, con
   if (winners.empty())
     throw CommandError(ExitCode::not_tuned,
                        fmt::format("there is no winner of {} in {} for the source as it is now; tune it "
-                                   "with: hone tune {} --cache {}",
-                                   problem_label(problem), printable(path.string()), printable(tune_words(problem)),
-                                   printable(shell_quoted(path.string()))));
+                                   "with: {}",
+                                   problem_label(problem), printable(path.string()),
+                                   printable(tune_command(problem, path))));
   std::vector<std::string> devices;
   for (const StoredWinner& stored : winners) devices.push_back(device_text(stored.key.device));
   throw CommandError(ExitCode::usage,

@@ -179,18 +179,17 @@ void say_stale(const StoredWinner& stored, const Problem& problem, const std::fi
                const Context& context) {
   const std::string& digest = stored.key.toolchain.family_digest;
   context.out << printable(fmt::format("Stale: found for another source of {} (digest {}) than it has now ({}), and "
-                                       "not used any more; tune again with: hone tune {} --cache {}",
+                                       "not used any more; tune again with: {}",
                                        problem.family->name(), short_digest(digest),
                                        short_digest(source_digest(problem, stored_facts(stored.key.device))),
-                                       tune_words(problem), shell_quoted(cache.string())))
+                                       tune_command(problem, cache)))
               << "\n\n";
 }
 
 void explain_untuned(const StoredWinner& stored, bool was_tried, const std::optional<Problem>& problem,
                      const std::filesystem::path& cache, const Context& context) {
   const std::string command = problem && !kernel_file_of(*problem->family).empty()
-                                  ? fmt::format("hone tune {} --cache {}", tune_words(*problem),
-                                                shell_quoted(cache.string()))
+                                  ? tune_command(*problem, cache)
                                   : tune_command(stored, cache);
   context.out << printable(fmt::format("{} for n = {} on {}", problem_text(stored.key.problem), sizes_text(stored),
                                        device_text(stored.key.device)))

@@ -329,4 +329,8 @@ std::string tune_words(const Problem& problem) {
   return words;
 }
 
+std::string tune_command(const Problem& problem, const fs::path& cache) {
+  return fmt::format("hone tune {} --cache {}", tune_words(problem), shell_quoted(cache.string()));
+}
+
 }  // namespace hone::tuner

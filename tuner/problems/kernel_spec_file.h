@@ -59,6 +59,9 @@ std::string kernel_file_of(const KernelFamily& family);
 /// file: "'axpy.toml' --size 2^20".
 std::string tune_words(const Problem& problem);
 
+/// The command that tunes one problem and stores its winner in this cache file.
+std::string tune_command(const Problem& problem, const std::filesystem::path& cache);
+
 /// The kernel of a family that was read from a file.
 const TunableKernel& kernel_in_file(const std::filesystem::path& path);
 
