@@ -72,7 +72,23 @@ def time_python(call, device, calls):
     return taken
 
 
+@hone.kernel(
+    source="""extern "C" __global__ void scaled(const float* x, float by, float* y, int n) {
+      const int i = blockIdx.x * block_threads + threadIdx.x;
+      if (i < n) y[i] = by * x[i];
+    }""",
+    parameters={"block_threads": [64, 128, 256]},
+    arguments=[
+        {"in": "x", "type": "f32"}, {"scalar": "by", "type": "f32"}, {"out": "y", "type": "f32"},
+        {"extent": "n", "type": "i32"},
+    ],
+)  # fmt: skip
+def scaled(x, by):
+    return x * by
+
+
 def compare_calls(device, calls, rounds):
+    y = torch.empty(256, device=device)
     x, out = torch.ones(256, device=device), torch.empty((), device=device)
     name = b"cuda:0" if device == "cuda" else b"host"
     stream = torch.cuda.current_stream().cuda_stream if device == "cuda" else None
@@ -82,12 +98,14 @@ def compare_calls(device, calls, rounds):
             "C": lambda: loop(name, x.data_ptr(), 256, out.data_ptr(), stream, calls),
             "Python, out=": lambda: time_python(lambda: hone.sum(x, out=out), device, calls),
             "Python": lambda: time_python(lambda: hone.sum(x), device, calls),
+            "own kernel, out=": lambda: time_python(lambda: scaled(x, 3.0, out=y), device, calls),
+            "torch.mul, out=": lambda: time_python(lambda: torch.mul(x, 3.0, out=y), device, calls),
             "torch.sum": lambda: time_python(lambda: torch.sum(x), device, calls),
         }
         taken = {way: statistics.median(measure() for _ in range(rounds)) for way, measure in ways.items()}
     print("a call that sums 256 floats, until it is enqueued")
     for way, nanoseconds in taken.items():
-        print(f"  {way:14} {nanoseconds / 1000:7.2f} µs   {(nanoseconds - taken['C']) / 1000:+7.2f} µs beside C")
+        print(f"  {way:16} {nanoseconds / 1000:7.2f} µs   {(nanoseconds - taken['C']) / 1000:+7.2f} µs beside C")
 
 
 def time_device(call, calls):

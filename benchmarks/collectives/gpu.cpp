@@ -20,8 +20,6 @@ namespace {
 constexpr std::int64_t kPattern = 1 << 20;
 constexpr int kMostResults = 1 << 16;
 constexpr int kCallsOfGraph = 100;
-const ReduceSpec kSum{.op = ReduceOp::sum, .dtype = DType::f32};
-const SoftmaxSpec kSoftmax{.dtype = DType::f32};
 
 /// NCCL takes the current GPU. Rank 0 makes the id.
 ncclComm* connect(int rank, const Nccl& nccl, Meeting& meeting) {
@@ -39,8 +37,10 @@ RunOptions for_gpu(RunOptions options, int gpu) {
 }  // namespace
 
 Gpu::Gpu(int rank, const Nccl& nccl, Meeting& meeting, const RunOptions& options, CommunicatorOptions exchange,
-         std::int64_t elements)
-    : rank_(rank),
+         Numerics numerics, std::int64_t elements)
+    : sum_{.op = ReduceOp::sum, .dtype = DType::f32, .numerics = numerics},
+      softmax_{.dtype = DType::f32, .numerics = numerics},
+      rank_(rank),
       nccl_(nccl),
       meeting_(meeting),
       session_(make_session(for_gpu(options, rank))),
@@ -66,11 +66,11 @@ Gpu::Gpu(int rank, const Nccl& nccl, Meeting& meeting, const RunOptions& options
 void Gpu::enqueue(Contender contender, std::int64_t n, float* out, Stream stream) {
   const auto count = static_cast<std::size_t>(n);
   switch (contender) {
-    case Contender::local: tuned_reduce(session_, kSum, in_.data(), n, out, stream); return;
-    case Contender::hone: tuned_all_reduce(session_, *ranks_, kSum, in_.data(), n, out, stream); return;
+    case Contender::local: tuned_reduce(session_, sum_, in_.data(), n, out, stream); return;
+    case Contender::hone: tuned_all_reduce(session_, *ranks_, sum_, in_.data(), n, out, stream); return;
     case Contender::nccl_of_one: nccl_.all_reduce(out, out, 1, communicator_, stream); return;
     case Contender::nccl_partials:
-      tuned_reduce(session_, kSum, in_.data(), n, out, stream);
+      tuned_reduce(session_, sum_, in_.data(), n, out, stream);
       nccl_.all_reduce(out, out, 1, communicator_, stream);
       return;
     case Contender::nccl_of_arrays: nccl_.all_reduce(in_.data(), scratch_.data(), count, communicator_, stream); return;
@@ -102,22 +102,22 @@ double Gpu::time_us(const std::function<void()>& call, const Batches& batches) {
 
 double Gpu::time_us(Contender contender, std::int64_t n, const Batches& batches) {
   for (const LaunchContext each : {LaunchContext::stream, LaunchContext::graph})
-    prepare_all_reduce(session_, *ranks_, kSum, n, kMaxAlignment, each);
+    prepare_all_reduce(session_, *ranks_, sum_, n, kMaxAlignment, each);
   return time_us([&] { enqueue(contender, n, out_.as<float>(), stream_.get()); }, batches);
 }
 
 double Gpu::softmax_us(bool is_whole, const SoftmaxShape& shape, const Batches& batches) {
   for (const LaunchContext each : {LaunchContext::stream, LaunchContext::graph}) {
-    prepare_all_softmax(session_, *ranks_, kSoftmax, shape, kMaxAlignment, each);
-    Problem problem = softmax_problem(kSoftmax, shape);
+    prepare_all_softmax(session_, *ranks_, softmax_, shape, kMaxAlignment, each);
+    Problem problem = softmax_problem(softmax_, shape);
     problem.launch_context = each;
     session_.prepare(problem);
   }
   return time_us(
       [&] {
         if (is_whole)
-          tuned_all_softmax(session_, *ranks_, kSoftmax, in_.data(), shape, scratch_.data(), stream_.get());
-        else tuned_softmax(session_, kSoftmax, in_.data(), shape, scratch_.data(), stream_.get());
+          tuned_all_softmax(session_, *ranks_, softmax_, in_.data(), shape, scratch_.data(), stream_.get());
+        else tuned_softmax(session_, softmax_, in_.data(), shape, scratch_.data(), stream_.get());
       },
       batches);
 }
@@ -126,7 +126,7 @@ std::vector<float> Gpu::results(std::int64_t n, LaunchContext context, int repet
   const Stream stream = stream_.get();
   const bool is_graph = context == LaunchContext::graph;
   const int batch = is_graph ? kCallsOfGraph : std::min(repetitions, kMostResults);
-  prepare_all_reduce(session_, *ranks_, kSum, n, kMaxAlignment, context);
+  prepare_all_reduce(session_, *ranks_, sum_, n, kMaxAlignment, context);
   const auto work = [&] {
     for (int i = 0; i < batch; ++i) enqueue(Contender::hone, n, out_.as<float>() + i, stream);
   };
@@ -149,7 +149,7 @@ std::vector<float> Gpu::results(std::int64_t n, LaunchContext context, int repet
 std::vector<float> Gpu::softmax(const SoftmaxShape& shape) {
   const std::int64_t n = shape.extents[0] * shape.extents[1];
   device_->fill_bytes(scratch_.data(), 0xff, static_cast<std::size_t>(n) * sizeof(float), stream_.get());
-  tuned_all_softmax(session_, *ranks_, kSoftmax, in_.data(), shape, scratch_.data(), stream_.get());
+  tuned_all_softmax(session_, *ranks_, softmax_, in_.data(), shape, scratch_.data(), stream_.get());
   return fetch(scratch_, n);
 }
 
@@ -168,7 +168,8 @@ double Gpu::local_sum(std::int64_t n) {
 
 std::string Gpu::disagreement(std::int64_t n) {
   const std::unique_ptr<Communicator> checked = nccl_communicator(communicator_, {.checked = true});
-  const ReduceSpec asked{.op = rank_ == 1 ? ReduceOp::max : ReduceOp::sum};
+  ReduceSpec asked = sum_;
+  if (rank_ == 1) asked.op = ReduceOp::max;
   try {
     tuned_all_reduce(session_, *checked, asked, in_.data(), n, out_.data(), stream_.get());
   } catch (const Error& error) {
@@ -185,7 +186,7 @@ std::string Gpu::desertion(double& waited_ms) {
     std::unique_ptr<Communicator> checked =
         nccl_communicator(communicator_, {.checked = true, .timeout = std::chrono::milliseconds(1000)});
     try {
-      if (rank_ != 1) tuned_all_reduce(session_, *checked, kSum, in_.data(), 1024, out_.data(), stream_.get());
+      if (rank_ != 1) tuned_all_reduce(session_, *checked, sum_, in_.data(), 1024, out_.data(), stream_.get());
     } catch (const Error& error) {
       message = error.what();
     }

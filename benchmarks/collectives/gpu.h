@@ -39,9 +39,9 @@ struct Batches {
 
 class Gpu {
  public:
-  /// `elements`: of the largest array. All ranks make theirs at once.
+  /// `numerics`: of all calls. `elements`: of the largest array. All ranks make theirs at once.
   Gpu(int rank, const Nccl& nccl, Meeting& meeting, const RunOptions& options, CommunicatorOptions exchange,
-      std::int64_t elements);
+      Numerics numerics, std::int64_t elements);
 
   /// The time of a call in µs: the median of the batches. All ranks measure at once. A graph is captured once and
   /// replayed.
@@ -79,6 +79,8 @@ class Gpu {
   void enqueue(Contender contender, std::int64_t n, float* out, Stream stream);
   std::vector<float> fetch(const DeviceBuffer& from, std::int64_t n);
 
+  ReduceSpec sum_;
+  SoftmaxSpec softmax_;
   int rank_;
   const Nccl& nccl_;
   Meeting& meeting_;

@@ -31,7 +31,8 @@ struct Options {
   std::int64_t gpus = 0;  ///< 0: all
   std::int64_t first = 10, last = 30, step = 2;  ///< powers of two
   int rounds = 30, repetitions = 10000;
-  bool has_faults = false, adds_zeros = false, has_softmax = false, has_processes = false;
+  bool has_faults = false, adds_zeros = false, has_softmax = false, has_processes = false,
+       is_reproducible = false;
 };
 
 void set_up(CommandLine& command_line, Options& options) {
@@ -48,6 +49,7 @@ void set_up(CommandLine& command_line, Options& options) {
   command_line.add_flag("--zeros", options.adds_zeros, "exchange blocks as thousands of ranks do, by ncclAllReduce()");
   command_line.add_flag("--softmax", options.has_softmax, "also tuned_all_softmax() of one row and of up to 4096, next "
                                                           "to the softmax of one GPU's part");
+  command_line.add_flag("--reproducible", options.is_reproducible, "reproducible numerics, of the local calls, too");
   command_line.add_flag("--processes", options.has_processes, "a process for each GPU instead of a thread");
   add_run_options(command_line, options.run);
 }
@@ -194,13 +196,14 @@ bool run_rank(int rank, Meeting& meeting, const Options& options) {
   const Nccl nccl;
   CommunicatorOptions exchange;
   if (options.adds_zeros) exchange.most_ranks_of_all_gather = 0;
-  Gpu gpu(rank, nccl, meeting, options.run, exchange, std::int64_t{1} << options.last);
+  const Numerics numerics = options.is_reproducible ? Numerics::reproducible : Numerics::fast;
+  Gpu gpu(rank, nccl, meeting, options.run, exchange, numerics, std::int64_t{1} << options.last);
   const bool prints = rank == 0;
   bool is_right = true;
   const std::string gpu_name = gpu.session().device()->facts().name;
   if (prints) {
-    fmt::print("{} × {}, {}, NCCL {}, {}; µs of the slowest rank\n", meeting.ranks(), gpu_name,
-               options.has_processes ? "a process each" : "a thread each", nccl.version(), today());
+    fmt::print("{} × {}, {}, {} numerics, NCCL {}, {}; µs of the slowest rank\n", meeting.ranks(), gpu_name,
+               options.has_processes ? "a process each" : "a thread each", name(numerics), nccl.version(), today());
     fmt::print("{:>6} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>12} {:>6} bits\n", "", "n a GPU", "local", "Hone",
                "− local", "NCCL of 1", "local + 1", "NCCL arrays", "calls");
   }
@@ -230,8 +233,8 @@ bool run_rank(int rank, Meeting& meeting, const Options& options) {
   else gpu.destroy();
   if (prints)
     write_json(options.run.json, {{"gpus", meeting.ranks()}, {"device", gpu_name}, {"nccl", nccl.version()},
-                                  {"date", today()}, {"processes", options.has_processes}, {"rows", rows},
-                                  {"softmax", softmaxes}});
+                                  {"date", today()}, {"processes", options.has_processes},
+                                  {"numerics", name(numerics)}, {"rows", rows}, {"softmax", softmaxes}});
   return is_right;
 }
 

@@ -26,7 +26,7 @@ struct View : PolicyView<CanonicalSoftmax> {
   std::int64_t longest = at_least_one(last_of(problem, 1));  ///< row of the class
 };
 
-constexpr std::array<PruneRule<View>, 14> kRules{{
+constexpr std::array<PruneRule<View>, 13> kRules{{
     {"launch bounds were not tried here", kNotMeasured,
      [](const View& v) { return v.min_blocks != MinBlocks::unset; }},
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
@@ -48,8 +48,6 @@ constexpr std::array<PruneRule<View>, 14> kRules{{
      }},
     {"larger blocks hold the row", kNotMeasured,
      [](const View& v) { return v.scope == Scope::block && !v.is_held && v.row_bytes <= kMostHeldBytes; }},
-    {"the reproducible kernel of clusters has run on no GPU yet", kNotMeasured,
-     [](const View& v) { return v.scope == Scope::cluster; }},
     {"smaller clusters hold the row", kNotMeasured,
      [](const View& v) { return v.scope == Scope::cluster && v.tile * v.cluster_blocks >= 2 * v.longest; }},
     {"a row is too short for so many blocks", kNotMeasured,

@@ -57,3 +57,25 @@ def test_a_graph():
         graph.launch()
     stream.synchronize()
     assert out.item() == 300_000
+
+
+def test_a_kernel_of_ones_own():
+    @hone.kernel(
+        source="""extern "C" __global__ void scaled(const float* x, float by, float* y, int n) {
+          const int i = blockIdx.x * block_threads + threadIdx.x;
+          if (i < n) y[i] = by * x[i];
+        }""",
+        parameters={"block_threads": [64, 128]},
+        arguments=[
+            {"in": "x", "type": "f32"}, {"scalar": "by", "type": "f32"}, {"out": "y", "type": "f32"},
+            {"extent": "n", "type": "i32"},
+        ],
+    )  # fmt: skip
+    def scaled(x, by):
+        return x * by
+
+    x = cupy.arange(1000, dtype="float32")
+    assert scaled.tune(x, 3, budget=1).winner is not None
+    result = scaled(x, 3)
+    assert isinstance(result, cupy.ndarray)
+    numpy.testing.assert_array_equal(result.get(), 3 * x.get())
