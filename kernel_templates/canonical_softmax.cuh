@@ -4,12 +4,14 @@
 // are exponentials of IEEE operations alone (canonical_exponentials.cuh), and their sum is the canonical tree over the
 // row's elements. Three ways, by the length of a row:
 //
-//   CanonicalSoftmaxLanes   kLanes neighbouring lanes hold a row of at most a chunk in registers, kUnroll packs each.
-//   CanonicalSoftmaxBlock   the warps of a block, or of a cluster, hold a row in registers, kChunks chunks each.
+//   CanonicalSoftmaxLanes   kLanes neighbouring lanes hold a row in registers, kUnroll packs each: at most a chunk, or
+//                           a few chunks if they are a warp.
+//   CanonicalSoftmaxBlock   the warps of a block, or of a cluster, hold a row in registers. They share its chunks
+//                           evenly: each takes 2^run_levels ≤ kChunks of them, and a block arguments.chunks.
 //   CanonicalSoftmaxRows    (canonical_softmax_rows.cuh) rows of any length are read three times.
 //
 // May be in place. Constraints: kBlockThreads is a power of two; rows begin at multiples of kPack elements in both
-// arrays, and are no longer than what is held.
+// arrays, and are no longer than what is held; kChunks · kPack ≤ 32.
 #pragma once
 
 #include "canonical_block.cuh"
@@ -22,10 +24,11 @@ namespace hone {
 template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows>
 struct CanonicalSoftmaxLanes {
   using Acc = typename Types::Acc;
-  using Held = HeldChunk<Types, kLanes, kUnroll>;
   static constexpr unsigned kGroups = kBlockThreads / kLanes, kMostColumns = kLanes * kUnroll * Types::kPack;
-  static constexpr unsigned kTileRows = kGroups * kRows;
-  static_assert(kLanes <= kWarpThreads && kMostColumns <= kChunkElements<typename Types::In>);
+  static constexpr unsigned kTileRows = kGroups * kRows, kChunk = kChunkElements<typename Types::In>;
+  static constexpr unsigned kChunks = kMostColumns > kChunk ? kMostColumns / kChunk : 1;
+  using Held = HeldChunks<Types, kLanes, kUnroll, kChunks>;
+  static_assert(kLanes == kWarpThreads || (kLanes < kWarpThreads && kChunks == 1));
 
   static __device__ void run(const typename Types::Arguments& all) {
     pdl_release_then_wait();
@@ -51,9 +54,9 @@ struct CanonicalSoftmaxLanes {
     for (unsigned mask = 1; mask < kLanes; mask *= 2)
       heaviest = larger<false>(heaviest, shuffle_xor(heaviest, mask));
     const SoftmaxWeight<Types> weight(heaviest, factor);
-    Acc values[Types::kPack];
-    held.weigh(values, weight);
-    const Acc sum = fold_lanes<CanonicalSum<Acc>, Types::kPack, 1, kLanes>(values);
+    Acc values[kChunks * Types::kPack];
+    held.weigh(values, columns, weight);
+    const Acc sum = fold_lanes<CanonicalSum<Acc>, Types::kPack, kChunks, kLanes>(values);
     held.store(out, columns, weight, weight.divisor(sum));
   }
 };
@@ -64,41 +67,31 @@ struct CanonicalSoftmaxBlock {
   using In = typename Types::In;
   using Weight = SoftmaxWeight<Types>;
   static constexpr unsigned kElements = kChunkElements<In>;
-  using Held = HeldChunk<Types, kWarpThreads, kElements / (kWarpThreads * Types::kPack)>;
-  static constexpr unsigned kBlockColumns = kBlockThreads / kWarpThreads * kChunks * kElements;
-  static constexpr unsigned kMostColumns = kBlockColumns * kClusterBlocks;
+  using Held = HeldChunks<Types, kWarpThreads, kChunks * kElements / (kWarpThreads * Types::kPack), kChunks>;
+  static constexpr unsigned kMostColumns = kBlockThreads / kWarpThreads * kChunks * kElements * kClusterBlocks;
 
   static __device__ void run(const typename Types::Arguments& all) {
     Warps<HeaviestElement<Types>> heaviest_warp;
     Warps<Weight> warps;
-    const auto columns = static_cast<unsigned>(all.columns);
-    unsigned first = threadIdx.x / kWarpThreads * kChunks * kElements;  // of the warp
-    if constexpr (kClusterBlocks > 1) first += rank_in_cluster() * kBlockColumns;
-    const auto columns_of = [&](unsigned k) {
-      const unsigned begin = first + k * kElements, left = columns < begin ? 0 : columns - begin;
-      return left < kElements ? left : kElements;
-    };
+    unsigned chunk = (threadIdx.x / kWarpThreads) << all.run_levels;  // the warp's first
+    unsigned end = chunk + (1u << all.run_levels);
+    if constexpr (kClusterBlocks > 1) {
+      end = (end < all.chunks ? end : all.chunks) + rank_in_cluster() * all.chunks;
+      chunk += rank_in_cluster() * all.chunks;
+    }
+    const unsigned first = chunk * kElements, behind = end * kElements;
+    const auto last = static_cast<unsigned>(all.columns < behind ? all.columns : behind);
+    const unsigned columns = last < first ? 0 : last - first;
     for (unsigned long long row = blockIdx.x / kClusterBlocks; row < all.rows; row += gridDim.x / kClusterBlocks) {
-      Held held[kChunks];
-      Acc heaviest = lowest<Acc>();
-#pragma unroll
-      for (unsigned k = 0; k < kChunks; ++k)
-        held[k].load(softmax_input<Types>(all, row) + first + k * kElements, columns_of(k), all.scale.factor);
-#pragma unroll
-      for (unsigned k = 0; k < kChunks; ++k) heaviest = larger<false>(heaviest, held[k].heaviest(all.scale.factor));
-      heaviest = CanonicalCombine<HeaviestElement<Types>>::template in_all_lanes<kWarpThreads>(heaviest);
-      const Weight weight(heaviest_warp.tree(heaviest), all.scale.factor);
+      Held held;
+      held.load(softmax_input<Types>(all, row) + first, columns, all.scale.factor);
+      const Acc of_warp = CanonicalCombine<HeaviestElement<Types>>::template in_all_lanes<kWarpThreads>(
+          held.heaviest(all.scale.factor));
+      const Weight weight(heaviest_warp.tree(of_warp), all.scale.factor);
       Acc values[kChunks * Types::kPack];
-#pragma unroll
-      for (unsigned k = 0; k < kChunks; ++k) {
-        Acc of_chunk[Types::kPack];
-        held[k].weigh(of_chunk, weight);
-        memcpy(values + k * Types::kPack, of_chunk, sizeof(of_chunk));
-      }
+      held.weigh(values, columns, weight);
       const Acc divisor = weight.divisor(warps.tree(fold_lanes<CanonicalSum<Acc>, Types::kPack, kChunks>(values)));
-#pragma unroll
-      for (unsigned k = 0; k < kChunks; ++k)
-        held[k].store(softmax_output<Types>(all, row) + first + k * kElements, columns_of(k), weight, divisor);
+      held.store(softmax_output<Types>(all, row) + first, columns, weight, divisor);
     }
   }
 

@@ -21,10 +21,10 @@ struct SoftmaxArguments {
   unsigned long long rows, columns;
   long long in_pitch, out_pitch;  ///< in elements
   SoftmaxFactors<Acc> scale;
-  unsigned chunks;            ///< blocks per row
+  unsigned chunks;            ///< blocks per row; of canonical_softmax.cuh: chunks that a block holds
   unsigned packs_per_thread;  ///< in shared memory
   unsigned lag;               ///< of the pipeline, in rows
-  unsigned run_levels = 0;    ///< of canonical_softmax_rows.cuh, as in ReduceArguments
+  unsigned run_levels = 0;    ///< a warp holds 2^run_levels chunks; of canonical_softmax_rows.cuh: as in ReduceArguments
 };
 
 /// Softmax over the middle extent.

@@ -10,7 +10,7 @@ namespace hone {
 namespace {
 
 constexpr std::int64_t kMostPacksOfBlock = 4096;      ///< in registers
-constexpr std::int64_t kMostElementsOfLane = 32;      ///< of a row, which are kept as accumulators
+constexpr std::int64_t kMostElementsOfLane = 64;      ///< of a row, which are kept as accumulators
 constexpr std::int64_t kMostRowsAtOnce = 4;
 constexpr std::int64_t kMostHeldBytes = 32 * 1024;    ///< some block holds a row in the middle of such a class
 constexpr std::int64_t kLeastBytesPerBlock = 8192;    ///< of a row that several blocks share
@@ -83,7 +83,8 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
                  "reproducible rows are not in shared memory, and in no pipeline"),
        reason_if(is_by_lanes && !std::has_single_bit(static_cast<unsigned>(packs_per_thread)),
                  "lanes hold a power of two of packs"),
-       reason_if(is_by_lanes && (of_lanes > chunk || row_packs > packs_per_thread), "lanes do not hold the row"),
+       reason_if(is_by_lanes && (of_lanes > most_of_lanes() || row_packs > packs_per_thread),
+                 "lanes do not hold the row"),
        reason_if(scope == Scope::cluster && last_of(problem, 1) > tile * cluster_blocks,
                  "a cluster does not hold the row"),
        reason_if(scope == Scope::grid && last_of(problem, 0) > traits.most_partials(),
@@ -95,6 +96,10 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
 
 Reason CanonicalSoftmax::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) {
   return pruned_by(kRules, View(problem_class, policy, facts));
+}
+
+std::int64_t CanonicalSoftmax::most_of_lanes() const {
+  return threads_per_row < 32 ? chunk : 32 / pack * chunk;
 }
 
 Unit CanonicalSoftmax::unit() const {
@@ -146,6 +151,8 @@ WorkShape CanonicalSoftmax::shape() const {
 }
 
 Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
+  if (scope == Scope::warp) return {};
+  if (is_held) return {.levels = Spans::of(chunks_of_block(), block_threads / 32).levels, .count = chunks_of_block()};
   if (!cuts_rows()) return Spans::of(row_tiles(), kMostSpanRounds);
   const std::int64_t count = at_least_one(rows);
   const std::int64_t most =
@@ -153,12 +160,16 @@ Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
   return Spans::of(row_tiles(), at_least_one(most));
 }
 
+std::int64_t CanonicalSoftmax::chunks_of_block() const {
+  const auto chunks = static_cast<std::uint64_t>(divide_up(at_least_one(columns), chunk));
+  return at_least_one(static_cast<std::int64_t>(std::bit_ceil(chunks)) / cluster_blocks);
+}
+
 void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace,
                               LaunchList& launches) const {
-  const bool is_by_lanes = scope == Scope::warp;
-  const Spans division = is_by_lanes ? Spans{} : spans(max_blocks);
-  const std::int64_t blocks = is_by_lanes   ? divide_up(rows, tile_rows())
-                              : cuts_rows() ? rows * division.count
+  const Spans division = spans(max_blocks);
+  const std::int64_t blocks = scope == Scope::warp ? divide_up(rows, tile_rows())
+                              : cuts_rows()        ? rows * division.count
                                             : rows * cluster_blocks;
   const std::int64_t grid = at_least_one(std::min(blocks, max_blocks) / cluster_blocks) * cluster_blocks;
   with_accumulator(traits, [&]<class Acc>(Acc) {

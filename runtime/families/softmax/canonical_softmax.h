@@ -45,6 +45,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   static Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts);
 
  private:
+  std::int64_t most_of_lanes() const;    ///< elements of a row that lanes can hold
+  std::int64_t chunks_of_block() const;  ///< of a row, where blocks hold rows: the warps share them evenly
   std::int64_t row_tiles() const { return at_least_one(divide_up(columns, tile)); }
   Spans spans(std::int64_t max_blocks) const;
 };

@@ -152,6 +152,9 @@ TEST(SoftmaxFamily, FewLongRowsAreSharedByManyBlocksInReproducibleNumerics) {
   EXPECT_EQ(scopes(rows_of(1, 1 << 26, spec)), std::set{Scope::grid});
   EXPECT_TRUE(scopes(rows_of(1 << 10, 1 << 16, spec)).contains(Scope::cluster));
   EXPECT_TRUE(scopes(rows_of(1 << 13, 1 << 13, spec)).contains(Scope::block));
+  SoftmaxSpec halves = spec;
+  halves.dtype = DType::f16;
+  EXPECT_TRUE(scopes(rows_of(1 << 16, 1 << 10, halves)).contains(Scope::warp)) << "a warp holds two chunks";
 
   const Problem problem = rows_of(4, 1 << 24, spec);
   const Candidate candidate{allowed_policies(problem, h100_facts()).front(), {264}};
