@@ -107,6 +107,8 @@ class _Described:
 
     def number(self, value: Any) -> float:
         """A scalar of a call, or the TypeError or OverflowError that says what it cannot be."""
+        if type(value) is float and not self.is_integer:
+            return value
         if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
             value = value.item()
         if not isinstance(value, numbers.Real):
@@ -162,6 +164,7 @@ class Kernel(_native.Kernel):
         self._extents = _texts(fields.get("extents", "n"))
         self._given = [argument for argument in self._arguments if argument.is_given]
         self._signature = self._signature_of(function)
+        self._places = self._places_in(self._signature)
         self.__name__ = fields.get("name") or getattr(function, "__name__", None) or fields.get("entry") or "kernel"
         self.__doc__ = getattr(function, "__doc__", None) or type(self).__doc__
         self.__wrapped__ = function
@@ -210,11 +213,23 @@ class Kernel(_native.Kernel):
         extents = [inspect.Parameter(name, keyword, default=None) for name in self._extents]
         return inspect.Signature([*called, *extents])
 
+    def _places_in(self, signature: inspect.Signature) -> list[int] | None:
+        """Where calls that name no argument have each of the kernel's; None if some have to be named."""
+        positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        names = [name for name, parameter in signature.parameters.items() if parameter.kind in positional]
+        wanted = [argument.name for argument in self._given]
+        return [names.index(name) for name in wanted] if sorted(names) == sorted(wanted) else None
+
     def __repr__(self) -> str:
         return f"<hone.Kernel {self.__name__}{self._signature}>"
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], list[int | None]]:
         """The values in the kernel's order, and the extents that were given."""
+        if not kwargs and self._places is not None and len(args) == len(self._places):  # several times as fast
+            return [
+                args[place] if argument.is_array else argument.number(args[place])
+                for argument, place in zip(self._given, self._places)
+            ], [None] * len(self._extents)
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:

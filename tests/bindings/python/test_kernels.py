@@ -77,6 +77,28 @@ def test_a_call_never_tunes_and_a_tuning_is_explained(tmp_path):
     assert_array_equal(y, 2)
 
 
+def test_positional_arguments_are_in_the_order_of_the_function(session):
+    @hone.kernel(
+        source="""extern "C" __global__ void scaled(const float* x, float by, float* y, int n) {
+          const int i = blockIdx.x * block_threads + threadIdx.x;
+          if (i < n) y[i] = by * x[i];
+        }""",
+        parameters={"block_threads": [32, 64]},
+        arguments=[
+            {"in": "x", "type": "f32"}, {"scalar": "by", "type": "f32"}, {"out": "y", "type": "f32"},
+            {"extent": "n", "type": "i32"},
+        ],
+    )  # fmt: skip
+    def scaled(by, x):
+        return x * by
+
+    x = numpy.arange(5, dtype="float32")
+    for result in (scaled(3, x, session=session), scaled(x=x, by=3.0, session=session)):
+        assert_array_equal(result, 3 * x)
+    with pytest.raises(TypeError, match="missing a required argument: 'x'"):
+        scaled(3, session=session)
+
+
 def test_outputs_are_new_arrays_or_those_of_out(session):
     twice = map_kernel(lambda x: 2 * x)
     x = numpy.arange(12, dtype=F32).reshape(3, 4)
