@@ -1,14 +1,14 @@
 // What tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare cudaLaunchKernelExC of the same
-// kernel with the same arguments, in one run. "added" is the median of the differences between neighbouring batches.
-//
-// Then the first call of a fresh Session that finds its winner in the cache file: lookup, verification, loading the
-// binary and one launch, until the result is there.
-//
-// usage: dispatch_overhead [FILE.json]
+// kernel with the same arguments and attributes, in one run. "added" is the median of the differences between
+// neighbouring batches. Rows differ in n, in the plans that the session has in memory, and in the threads that call it
+// at once, each with its own stream and arrays.
 #include <algorithm>
+#include <array>
+#include <barrier>
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <cuda_runtime_api.h>
@@ -31,7 +31,7 @@ using hone::benchmarks::today;
 
 constexpr int kCallsPerBatch = 20;  // so few that no call waits for room in the queue
 constexpr int kBatches = 2000;
-constexpr int kFreshSessions = 10;
+constexpr std::int64_t kMiddle = 1 << 16;  ///< elements of the rows that differ in plans or threads
 
 /// "last_block": what a policy has for a parameter of its space.
 std::string value_of(const hone::ParameterSpace& space, const hone::Policy& policy, std::string_view name) {
@@ -51,18 +51,6 @@ double time_batch(hone::Device& device, hone::Stream stream, Call call) {
   return elapsed.count() / kCallsPerBatch;
 }
 
-/// A Session that has seen nothing yet; the cache file holds the winner.
-double time_first_call_ms(const std::shared_ptr<hone::Device>& device, const float* in, std::int64_t n, float* out,
-                          hone::Stream stream) {
-  hone::SessionOptions options = hone::SessionOptions::from_environment();
-  options.on_miss = hone::MissPolicy::error;
-  hone::Session session(device, options);
-  const auto start = Clock::now();
-  hone::tuned_reduce(session, hone::sum, in, n, out, stream);
-  device->synchronize(stream);
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 /// The launches of a problem's winner as CUDA takes them, prepared once.
 class BareCall {
  public:
@@ -78,10 +66,12 @@ class BareCall {
       prepared.config.blockDim = {launch.block.x, launch.block.y, launch.block.z};
       prepared.config.dynamicSmemBytes = launch.dynamic_smem_bytes;
       prepared.config.stream = stream;
+      add_attributes(prepared, launch, device.facts());
       for (int i = 0; i < launch.arguments.count(); ++i)
         prepared.arguments.push_back(const_cast<void*>(launch.arguments.value(i)));
       prepared_.push_back(std::move(prepared));
     }
+    for (Prepared& prepared : prepared_) prepared.config.attrs = prepared.attributes.data();
   }
 
   void operator()() {
@@ -94,62 +84,151 @@ class BareCall {
     const void* kernel;
     cudaLaunchConfig_t config;
     std::vector<void*> arguments;
+    std::array<cudaLaunchAttribute, 2> attributes{};
   };
+
+  static void add_attributes(Prepared& prepared, const hone::Launch& launch, const hone::DeviceFacts& facts) {
+    if (launch.dependent_launch && facts.has_dependent_launch) {
+      cudaLaunchAttribute& attribute = prepared.attributes[prepared.config.numAttrs++];
+      attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      attribute.val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (launch.cluster_blocks > 1) {
+      cudaLaunchAttribute& attribute = prepared.attributes[prepared.config.numAttrs++];
+      attribute.id = cudaLaunchAttributeClusterDimension;
+      attribute.val.clusterDim = {launch.cluster_blocks, 1, 1};
+    }
+  }
   std::unique_ptr<hone::Module> module_;
   hone::LaunchList launches_;
   std::vector<Prepared> prepared_;
 };
 
+/// What one thread calls: the sum of n floats in a stream of its own, both ways.
+class Caller {
+ public:
+  Caller(hone::Session& session, std::int64_t n)
+      : session_(session),
+        device_(session.device()),
+        n_(n),
+        stream_(*device_),
+        in_(device_, static_cast<std::size_t>(n) * sizeof(float)),
+        out_(device_, sizeof(float)),
+        workspace_(device_, hone::kWorkspaceBytes),
+        problem_(hone::reduce_problem(hone::ReduceOp::sum, hone::DType::f32, n)),
+        winner_(*session.prepare(problem_).winner),
+        bare_(*device_, problem_, winner_.candidate, {in_.data(), out_.data()}, workspace_.data(), stream_.get()) {
+    device_->fill_bytes(in_.data(), 0, in_.size_bytes(), stream_.get());
+    device_->fill_bytes(workspace_.data(), 0, workspace_.size_bytes(), stream_.get());
+  }
+
+  std::string finish() const { return value_of(problem_.family->space(), winner_.candidate.policy, "finish"); }
+
+  /// Nanoseconds of a call.
+  double time_bare() { return time_batch(*device_, stream_.get(), [&] { bare_(); }); }
+  double time_tuned() {
+    return time_batch(*device_, stream_.get(), [&] {
+      hone::tuned_reduce(session_, hone::sum, in_.as<float>(), n_, out_.as<float>(), stream_.get());
+    });
+  }
+
+ private:
+  hone::Session& session_;
+  std::shared_ptr<hone::Device> device_;
+  std::int64_t n_;
+  hone::OwnStream stream_;
+  hone::DeviceBuffer in_, out_, workspace_;
+  hone::Problem problem_;
+  hone::Winner winner_;
+  BareCall bare_;
+};
+
+/// Plans of a kernel with three extents, each of a class of its own: one kernel is compiled for all of them. There are
+/// 13³ classes of extents up to 2^12, and three of alignments, as many again in graphs.
+class ManyPlans {
+ public:
+  explicit ManyPlans(hone::Session& session) : session_(session) {}
+
+  /// Prepares plans until there are `count`, that of the sum included.
+  void grow_to(int count) {
+    for (; made_ + 1 < count; ++made_) {
+      const auto power = [](int exponent) { return std::int64_t{1} << exponent; };
+      hone::Problem problem = kernel_.problem({power(made_ % 13), power(made_ / 13 % 13), power(made_ / 169 % 13)},
+                                              4u << made_ / 2197 % 3);
+      if (made_ >= 3 * 2197) problem.launch_context = hone::LaunchContext::graph;
+      session_.prepare(problem);
+    }
+  }
+
+ private:
+  hone::Session& session_;
+  hone::TunableKernel kernel_{{
+      .source = "extern \"C\" __global__ void touch(float* y, int a, int b, int c) {\n"
+                "  if (a + b + c < 0) y[block_threads] = 0;\n}\n",
+      .parameters = {hone::ordinal("block_threads", {64})},
+      .extents = {"a", "b", "c"},
+      .arguments = {hone::out<float>("y", "64"), hone::extent<int>("a"), hone::extent<int>("b"),
+                    hone::extent<int>("c")},
+  }};
+  int made_ = 0;
+};
+
+struct Row {
+  std::int64_t n;
+  int plans, threads;
+};
+
+nlohmann::ordered_json measure(hone::Session& session, const Row& row) {
+  std::vector<std::unique_ptr<Caller>> callers;
+  for (int i = 0; i < row.threads; ++i) callers.push_back(std::make_unique<Caller>(session, row.n));
+  std::vector<std::vector<double>> bare_ns(callers.size()), tuned_ns(callers.size()), added_ns(callers.size());
+  std::barrier together(row.threads);
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < callers.size(); ++i)
+    threads.emplace_back([&, i] {
+      for (int batch = 0; batch < kBatches / row.threads; ++batch) {
+        together.arrive_and_wait();
+        bare_ns[i].push_back(callers[i]->time_bare());
+        together.arrive_and_wait();
+        tuned_ns[i].push_back(callers[i]->time_tuned());
+        added_ns[i].push_back(tuned_ns[i].back() - bare_ns[i].back());
+      }
+    });
+  threads.clear();
+  const auto of_all = [](const std::vector<std::vector<double>>& of_threads) {
+    std::vector<double> all;
+    for (const std::vector<double>& each : of_threads) all.insert(all.end(), each.begin(), each.end());
+    return median(all);
+  };
+  const double bare = of_all(bare_ns), tuned = of_all(tuned_ns), added = of_all(added_ns);
+  const std::string finish = callers.front()->finish();
+  fmt::print("{:>10}  {:<14} {:>7} {:>8} {:>10.0f} {:>14.0f} {:>10.0f}\n", row.n, finish, row.plans, row.threads, bare,
+             tuned, added);
+  std::fflush(stdout);
+  return {{"n", row.n},     {"finish", finish},         {"plans", row.plans}, {"threads", row.threads},
+          {"bare_ns", bare}, {"tuned_reduce_ns", tuned}, {"added_ns", added}};
+}
+
 bool run(const std::string& json_path) {
   const auto device = hone::Device::open("cuda:0");
-  hone::Session session(device);
-  const hone::OwnStream own_stream(*device);
-  const hone::Stream stream = own_stream.get();
+  hone::SessionOptions options = hone::SessionOptions::from_environment();
+  options.on_miss = hone::MissPolicy::heuristic;
+  hone::Session session(device, options);
 
   fmt::print("{}, CUDA {}, {}: CPU time of one call on a hit, median of {} batches of {}\n\n",
              device->facts().name, cuda_version(), today(), kBatches, kCallsPerBatch);
-  fmt::print("{:>10}  {:<14} {:>10} {:>14} {:>10}\n", "n", "finish", "bare ns", "tuned_reduce", "added ns");
+  fmt::print("{:>10}  {:<14} {:>7} {:>8} {:>10} {:>14} {:>10}\n", "n", "finish", "plans", "threads", "bare ns",
+             "tuned_reduce", "added ns");
 
+  ManyPlans plans(session);
   nlohmann::ordered_json rows;
-  std::vector<double> first_call_ms;
-  for (const std::int64_t n : {std::int64_t{1} << 10, std::int64_t{1} << 16, std::int64_t{1} << 20}) {
-    const hone::DeviceBuffer in(device, static_cast<std::size_t>(n) * sizeof(float));
-    const hone::DeviceBuffer out(device, sizeof(float));
-    const hone::DeviceBuffer workspace(device, hone::kWorkspaceBytes);
-    device->fill_bytes(in.data(), 0, in.size_bytes(), stream);
-    device->fill_bytes(workspace.data(), 0, workspace.size_bytes(), stream);
-
-    const hone::Problem problem = hone::reduce_problem(hone::ReduceOp::sum, hone::DType::f32, n);
-    const hone::Winner& winner = *session.prepare(problem).winner;
-    BareCall bare(*device, problem, winner.candidate, {in.data(), out.data()}, workspace.data(), stream);
-    const auto tuned = [&] { hone::tuned_reduce(session, hone::sum, in.as<float>(), n, out.as<float>(), stream); };
-
-    std::vector<double> bare_ns, tuned_ns, added_ns;
-    for (int batch = 0; batch < kBatches; ++batch) {
-      bare_ns.push_back(time_batch(*device, stream, [&] { bare(); }));
-      tuned_ns.push_back(time_batch(*device, stream, tuned));
-      added_ns.push_back(tuned_ns.back() - bare_ns.back());
-    }
-    for (int fresh = 0; fresh < kFreshSessions; ++fresh)
-      first_call_ms.push_back(time_first_call_ms(device, in.as<float>(), n, out.as<float>(), stream));
-    const auto& space = problem.family->space();
-    const hone::Policy& policy = winner.candidate.policy;
-    const std::string finish = value_of(space, policy, "finish");
-    const double added = median(added_ns);
-    fmt::print("{:>10}  {:<14} {:>10.0f} {:>14.0f} {:>10.0f}\n", n, finish, median(bare_ns), median(tuned_ns), added);
-    rows.push_back({{"n", n},
-                    {"finish", finish},
-                    {"bare_ns", median(bare_ns)},
-                    {"tuned_reduce_ns", median(tuned_ns)},
-                    {"added_ns", added}});
+  for (const Row& row : {Row{1 << 10, 1, 1}, Row{kMiddle, 1, 1}, Row{1 << 20, 1, 1}, Row{kMiddle, 1, 4},
+                         Row{kMiddle, 1, 16}, Row{kMiddle, 1000, 1}, Row{kMiddle, 10'000, 1}, Row{kMiddle, 10'000, 16}}) {
+    plans.grow_to(row.plans);
+    rows.push_back(measure(session, row));
   }
-  fmt::print("\nfirst call of a fresh session, winner from the cache file: {:.2f} ms\n", median(first_call_ms));
-
-  hone::benchmarks::write_json(json_path, {{"device", device->facts().name},
-                                           {"cuda", cuda_version()},
-                                           {"date", today()},
-                                           {"first_call_ms", median(first_call_ms)},
-                                           {"rows", rows}});
+  hone::benchmarks::write_json(
+      json_path, {{"device", device->facts().name}, {"cuda", cuda_version()}, {"date", today()}, {"rows", rows}});
   return true;
 }
 
