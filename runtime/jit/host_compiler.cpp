@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <map>
+#include <mutex>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -192,6 +194,18 @@ void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<st
                           fmt::join(command, " "), how, text));
 }
 
+/// Returns the object file of instrumentation.cpp, which is the same in every module. It takes the compiler longer than
+/// most units do, so a process compiles it once.
+std::string instrumentation_object(const Unit& unit, const fs::path& folder, const fs::path& compiler) {
+  static std::mutex mutex;
+  static std::map<fs::path, std::string> objects;
+  const std::scoped_lock lock(mutex);
+  if (const auto known = objects.find(compiler); known != objects.end()) return known->second;
+  run_or_throw(unit, folder, {compiler.string(), "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-c",
+                              "../prelude/instrumentation.cpp", "-o", "../compiled.o"});
+  return objects[compiler] = read_file(folder.parent_path() / "compiled.o");
+}
+
 }  // namespace
 
 HostCompiler::HostCompiler(const std::string& requested, std::string architecture,
@@ -249,7 +263,8 @@ Binary HostCompiler::compile(const Unit& unit) const {
   append(link_options(instrumentation_));
   append({"../unit.o"});
   if (reports_to_engine(instrumentation_)) {
-    append({"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "../prelude/instrumentation.cpp"});
+    write_file(temp.path() / "instrumentation.o", instrumentation_object(unit, folder, compiler_));
+    append({"../instrumentation.o"});
   }
   append({"../smem.s", "-lm", "-lc", "-lgcc", "-o", "../unit.so"});
   run_or_throw(unit, folder, command);

@@ -7,6 +7,7 @@
 #include <hone/sdk/gpu_compiler.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -20,36 +21,38 @@ namespace {
 class LadderSteps : public testing::TestWithParam<LadderStep> {};
 
 /// Under all checks, in several orders of threads and blocks: 0 and small integers add up exactly in any order, so that
-/// every order must give the very sum.
+/// every order must give the very sum. One check has buffers for each size, since every check compiles.
 TEST_P(LadderSteps, AddUpRightUnderTheChecks) {
   const LadderStep& step = GetParam();
-  for (const std::int64_t n : {1, 31, 33, 256, 257, 4095, 4097, 70003}) {
+  constexpr std::array<std::int64_t, 8> kSizes{1, 31, 33, 256, 257, 4095, 4097, 70003};
+  constexpr std::int64_t kMostBlocks = 5;  // so few that blocks take turns
+  HostCheck check;
+  check.unit = ladder_unit(step);
+  std::vector<float> expected;
+  for (const std::int64_t n : kSizes) {
     std::vector<float> in(static_cast<std::size_t>(n));
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i * 7 % 11) - 3;
-    const float expected =
-        step.is_max ? *std::max_element(in.begin(), in.end()) : std::accumulate(in.begin(), in.end(), 0.0f);
-
-    HostCheck check;
-    check.unit = ladder_unit(step);
-    check.buffers = {CheckBuffer::of("in", in), CheckBuffer::of("out", std::vector<float>(1, 0.0f)),
-                     CheckBuffer::of("scratch", std::vector<std::byte>(ladder_scratch_bytes(step, n)), false)};
-    constexpr std::int64_t kMostBlocks = 5;  // so few that blocks take turns
-    std::vector<float> sums;
-    check.run = [&](const HostRun& run) {
-      float* const out = run.buffer<float>(1);
+    expected.push_back(step.is_max ? *std::max_element(in.begin(), in.end())
+                                   : std::accumulate(in.begin(), in.end(), 0.0f));
+    check.buffers.push_back(CheckBuffer::of("in", in));
+    check.buffers.push_back(CheckBuffer::of("out", std::vector<float>(1, 0.0f)));
+    check.buffers.push_back(CheckBuffer::of("scratch", std::vector<std::byte>(ladder_scratch_bytes(step, n)), false));
+  }
+  check.run = [&](const HostRun& run) {
+    for (std::size_t size = 0; size < kSizes.size(); ++size) {
+      float* const out = run.buffer<float>(3 * size + 1);
       // Twice: the second call finds what the first one left in the scratch memory.
       for (int call = 0; call < 2; ++call) {
         *out = -1.0f;
         if (step.finish == LadderFinish::atomic) std::memset(out, ladder_start_byte(step), sizeof(float));
-        const LadderBuffers buffers{run.buffer<const float>(0), out, run.buffer<std::byte>(2)};
-        for (const Launch& launch : ladder_launches(step, buffers, n, kMostBlocks)) run.launch(launch);
-        sums.push_back(*out);
+        const LadderBuffers buffers{run.buffer<const float>(3 * size), out, run.buffer<std::byte>(3 * size + 2)};
+        for (const Launch& launch : ladder_launches(step, buffers, kSizes[size], kMostBlocks)) run.launch(launch);
+        EXPECT_EQ(*out, expected[size]) << "n = " << kSizes[size];
       }
-    };
-    const HostCheckReport report = check_on_host(check);
-    EXPECT_TRUE(report.ok()) << "n = " << n << ": " << report.failure;
-    EXPECT_THAT(sums, testing::Each(expected)) << "n = " << n;
-  }
+    }
+  };
+  const HostCheckReport report = check_on_host(check);
+  EXPECT_TRUE(report.ok()) << report.failure;
 }
 
 DeviceFacts facts_of(const std::string& kind) {
@@ -92,20 +95,31 @@ class MatrixSteps : public testing::TestWithParam<MatrixStep> {
 };
 
 TEST_P(MatrixSteps, AreRightUnderTheChecks) {
-  for (const auto& [rows, columns] : {std::pair{1, 1}, {32, 32}, {33, 31}, {7, 300}}) {
-    std::vector<float> in(static_cast<std::size_t>(rows * columns));
+  constexpr std::array<std::array<int, 2>, 4> kShapes{{{1, 1}, {32, 32}, {33, 31}, {7, 300}}};
+  HostCheck check;
+  check.unit = matrix_unit(GetParam());
+  std::vector<std::vector<float>> inputs;
+  for (const auto& [rows, columns] : kShapes) {
+    std::vector<float>& in = inputs.emplace_back(static_cast<std::size_t>(rows * columns));
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i * 7919 % in.size()) * 0.125f;
-    HostCheck check;
-    check.unit = matrix_unit(GetParam());
-    check.buffers = {CheckBuffer::of("in", in), CheckBuffer::of("out", std::vector<float>(in.size())),
-                     CheckBuffer::of("scratch", std::vector<std::byte>(matrix_scratch_bytes(GetParam(), rows)), false)};
-    check.run = [rows = rows, columns = columns](const HostRun& run) {
-      const MatrixBuffers buffers{run.buffer<const float>(0), run.buffer<float>(1), run.buffer<float>(2)};
-      for (const Launch& launch : matrix_launches(GetParam(), buffers, rows, columns)) run.launch(launch);
-    };
-    const HostCheckReport report = check_on_host(check);
-    ASSERT_TRUE(report.ok()) << rows << " × " << columns << ": " << report.failure;
-    expect_right(in, report.values<float>(1), rows, columns);
+    check.buffers.push_back(CheckBuffer::of("in", in));
+    check.buffers.push_back(CheckBuffer::of("out", std::vector<float>(in.size())));
+    check.buffers.push_back(
+        CheckBuffer::of("scratch", std::vector<std::byte>(matrix_scratch_bytes(GetParam(), rows)), false));
+  }
+  check.run = [&](const HostRun& run) {
+    for (std::size_t i = 0; i < kShapes.size(); ++i) {
+      const MatrixBuffers buffers{run.buffer<const float>(3 * i), run.buffer<float>(3 * i + 1),
+                                  run.buffer<float>(3 * i + 2)};
+      for (const Launch& launch : matrix_launches(GetParam(), buffers, kShapes[i][0], kShapes[i][1]))
+        run.launch(launch);
+    }
+  };
+  const HostCheckReport report = check_on_host(check);
+  ASSERT_TRUE(report.ok()) << report.failure;
+  for (std::size_t i = 0; i < kShapes.size(); ++i) {
+    SCOPED_TRACE(testing::Message() << kShapes[i][0] << " × " << kShapes[i][1]);
+    expect_right(inputs[i], report.values<float>(3 * i + 1), kShapes[i][0], kShapes[i][1]);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "tests/support/names.h"
@@ -505,9 +506,12 @@ TEST_F(KernelFile, TheExamplesAreRight) {
   const std::filesystem::path folder = std::filesystem::path(HONE_EXAMPLES_FOLDER) / "kernels";
   std::filesystem::copy_file(folder / "axpy.cu", path("axpy.cu"), std::filesystem::copy_options::overwrite_existing);
   std::string text = content(folder / "axpy.toml");
-  const std::size_t blocks = text.find("block_threads = [");
-  ASSERT_NE(blocks, std::string::npos);
-  text.replace(blocks, text.find(']', blocks) + 1 - blocks, "block_threads = [256, 96]");
+  // Some of the values: each policy is compiled.
+  for (const auto& [list, some] : {std::pair{"block_threads = [", "256, 96]"}, {"unroll = [", "4, 1]"}}) {
+    const std::size_t at = text.find(list);
+    ASSERT_NE(at, std::string::npos) << list;
+    text.replace(at, text.find(']', at) + 1 - at, std::string(list) + some);
+  }
   write_file(folder_ / "axpy.toml", text);
   const CommandRun run = hone({"check", path("axpy.toml"), "--order", "reverse"});
   EXPECT_EQ(run.code, 0) << run.out << run.err;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
 
 #include "runtime/jit/file_identity.h"
@@ -213,6 +214,25 @@ TEST(HostCompiler, UnitsCompileAtTheSameTime) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(HostCompiler, WhatChecksAddToEveryModuleIsCompiledOnce) {
+  const std::filesystem::path folder = testing::TempDir() + "/hone_compiler_that_counts";
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path script = folder / "compiler", calls = folder / "calls";
+  std::ofstream(script) << "#!/bin/sh\necho \"$@\" >>" << calls << "\nexec c++ \"$@\"\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const HostOptions options{.compiler = script, .order = {}, .instrumentation = HostInstrumentation::traced};
+  for (const char* const name : {"first", "second"}) {
+    const auto device = make_host_device(options);
+    device->load(device->compile({name, kEmpty, {}, {"entry"}}), {"entry"});
+  }
+  std::ifstream log(calls);
+  int compilations = 0, all = 0;
+  for (std::string line; std::getline(log, line); ++all) compilations += line.find("instrumentation.cpp") != line.npos;
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(compilations, 1);
+  EXPECT_EQ(all, 5);  // and two units, compiled and linked
 }
 
 TEST(HostCompiler, HugeFramesAreRefused) {

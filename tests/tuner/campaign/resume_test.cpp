@@ -69,7 +69,7 @@ class ResumeTest : public ::testing::Test {
 TEST_F(ResumeTest, NothingIsTunedTwiceHoweverOftenItIsInterrupted) {
   std::mt19937 random(5);
   std::map<std::int64_t, std::int64_t> known;
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 6; ++round) {
     const pid_t pid = start("log");
     std::this_thread::sleep_for(std::chrono::milliseconds(100 + random() % 3000));
     kill(pid, round % 2 == 0 ? SIGINT : SIGKILL);
