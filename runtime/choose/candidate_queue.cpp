@@ -11,6 +11,12 @@
 namespace hone {
 namespace {
 
+Prediction predict_compiled(const DeviceFacts& facts, const Problem& problem, const Candidate& candidate,
+                            const CompiledPolicy& compiled) {
+  return predict(facts, shape_of(problem, compiled), problem.family->bytes_moved(problem), compiled.resident_blocks,
+                 candidate.geometry, problem.launch_context);
+}
+
 /// Why a candidate that was asked for by name cannot be measured; none if it can.
 Reason why_impossible(const Problem& problem, const Candidate& candidate, const CompiledPolicy& compiled,
                       std::size_t workspace_bytes) {
@@ -35,7 +41,7 @@ CandidateList list_named(const DeviceFacts& facts, const Problem& problem, const
     trial.reason = why_impossible(problem, candidate, compiled, options.workspace_bytes);
     const bool is_possible = trial.reason.empty();
     if (is_possible) {
-      const Prediction prediction = predict(facts, problem, candidate, compiled.resident_blocks);
+      const Prediction prediction = predict_compiled(facts, problem, candidate, compiled);
       trial.bytes_in_flight_per_sm = prediction.bytes_in_flight_per_sm;
       trial.predicted_us = prediction.us();
       trial.verdict = Verdict::ok;
@@ -69,7 +75,7 @@ std::vector<Trial> CandidateQueue::add(std::size_t place, const CompiledPolicy& 
       left_out.push_back(std::move(trial));
       continue;
     }
-    const Prediction prediction = predict(facts_, problem_, trial.candidate, compiled.resident_blocks);
+    const Prediction prediction = predict_compiled(facts_, problem_, trial.candidate, compiled);
     const std::size_t point = order_.surrogate().add(trial.candidate, prediction);
     queued_.push_back({.place = place, .trial = std::move(trial), .point = point});
   }

@@ -47,7 +47,13 @@ struct CompiledPolicy {
   Policy policy = {};
   Resources resources = {};
   int resident_blocks = 0;  ///< per SM, from the occupancy query
+
+  /// What a thread has in flight by its compiled code, see cubin_bytes_in_flight(). 0: the code does not tell.
+  int thread_bytes_in_flight = 0;
 };
+
+/// The shape of a compiled policy: as the family has it, but with no more bytes in flight than the compiled code has.
+WorkShape shape_of(const Problem& problem, const CompiledPolicy& compiled);
 
 /// Candidates to measure, best prediction first, and the rejected ones. A candidate is rejected when no block of it is
 /// resident, when it needs more workspace than there is, or when a smaller grid already covers all of the work; pruned
