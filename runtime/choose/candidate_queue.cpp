@@ -104,14 +104,21 @@ void CandidateQueue::mark_known(const Policy& policy, std::size_t first_added) {
   }
 }
 
-/// The model's choice is the best candidate of the highest-ranked policy that has any.
+/// The model's choice is that of choose_by_model(), as far as policies have been compiled.
 void CandidateQueue::mark_default() {
   if (has_default_ || queued_.empty() || !options_.only.empty()) return;
-  QueuedCandidate& first =
-      *std::min_element(queued_.begin(), queued_.end(),
-                        [](const QueuedCandidate& a, const QueuedCandidate& b) { return a.place < b.place; });
-  first.trial.is_default = true;
-  first.must_be_measured = true;
+  std::map<std::size_t, QueuedCandidate*> first;  // of each policy, by its place
+  for (QueuedCandidate& each : queued_) first.try_emplace(each.place, &each);
+  QueuedCandidate* best = nullptr;
+  int choices = 0;
+  for (const auto& [place, each] : first) {
+    if (best && (choices == kMostFirstChoices || !may_be_better(order_.ranking()[place], best->trial.predicted_us)))
+      break;
+    if (!best || each->trial.predicted_us < best->trial.predicted_us) best = each;
+    ++choices;
+  }
+  best->trial.is_default = true;
+  best->must_be_measured = true;
   has_default_ = true;
 }
 

@@ -20,6 +20,9 @@ constexpr double kLeastShareInFlight = 0.5;
 /// Work that is many times what the SMs hold in flight runs at the speed of memory, or should.
 constexpr std::int64_t kSaturatingMultiple = 8;
 
+/// The ranking knows nothing of registers, so what it promises of large tiles is a little more than they hold.
+constexpr double kTellsApart = 1.02;
+
 /// Why a candidate that is resident should not be measured.
 Reason reason_against(const DeviceFacts& facts, const Problem& problem, const Trial& trial,
                       const WorkShape& shape) {
@@ -63,6 +66,10 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
   for (std::int64_t waves : {1, 2, 3, 4}) result.push_back({.max_blocks = waves * resident_blocks * sms});
   if (shape.independent_blocks) result.push_back(block_per_tile);
   return result;
+}
+
+bool may_be_better(const RankedPolicy& next, double compiled_us) {
+  return compiled_us > kTellsApart * next.prediction.us();
 }
 
 WorkShape shape_of(const Problem& problem, const CompiledPolicy& compiled) {

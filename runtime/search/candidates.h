@@ -38,6 +38,13 @@ struct PolicyRanking {
 };
 PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, Pruning pruning = Pruning::on);
 
+/// The model's first choice is the best by their compiled code of so many policies, the first of the ranking.
+inline constexpr int kMostFirstChoices = 4;
+
+/// True if another policy should be compiled for the model's first choice: after compiling, the best takes
+/// `compiled_us`, and the next of the ranking promises to take less than that by more than the model can tell.
+bool may_be_better(const RankedPolicy& next, double compiled_us);
+
 /// The same of some policies of the space alone.
 PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, std::span<const Policy> policies,
                             Pruning pruning);
