@@ -34,9 +34,6 @@ using namespace hone;
 using namespace hone::benchmarks;
 using Clock = std::chrono::steady_clock;
 
-/// Batches of each contestant at most; what a cell may take ends it earlier.
-constexpr int kMostRounds = 300;
-
 /// The share of the device's memory that inputs may take.
 constexpr double kMostMemory = 0.8;
 
@@ -48,6 +45,7 @@ struct Options {
   bool lend = false;
   std::string commit;
   double seconds = 200;
+  int rounds = 300;
 };
 
 void set_up(CommandLine& command_line, Options& options) {
@@ -61,6 +59,7 @@ void set_up(CommandLine& command_line, Options& options) {
   command_line.add_flag("--lend", options.lend,
                         "tune each problem aligned and, as a further contestant, at its offset, for --budget each");
   command_line.add("--seconds,--time", options.seconds, "time for everything; samples adapt to it (default: 200)");
+  command_line.add("--rounds", options.rounds, "batches of each, at most (default: 300)");
   command_line.add("--commit", options.commit, "the version of Hone, for the JSON file");
 }
 
@@ -235,7 +234,7 @@ bool run(const Options& options) {
   const double choosing_seconds = seconds();
 
   Session session(device, session_options), own(device, scratch.session_options("own", {}));
-  Comparison comparison(session, make_cub(device), cells, {.rounds = kMostRounds},
+  Comparison comparison(session, make_cub(device), cells, {.rounds = options.rounds},
                         options.lend ? std::optional(OtherHone{"own", own}) : std::nullopt);
   SweepRun run{.device = device->facts(), .ceiling = comparison.ceiling(), .cells = cells.size()};
 #ifdef HONE_WITH_CUDA_RUNTIME
