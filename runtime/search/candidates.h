@@ -55,7 +55,7 @@ struct CompiledPolicy {
   Resources resources = {};
   int resident_blocks = 0;  ///< per SM, from the occupancy query
 
-  /// What a thread has in flight by its compiled code, see cubin_bytes_in_flight(). 0: the code does not tell.
+  /// The bytes in flight of a thread by its compiled code, see cubin_bytes_in_flight(). 0: the code does not tell.
   int thread_bytes_in_flight = 0;
 };
 
