@@ -67,8 +67,9 @@ CellSelection selection_of(const Options& options) {
   for (const LaunchContext context : {LaunchContext::stream, LaunchContext::graph})
     if (has(options.contexts, name(context))) selection.contexts.push_back(context);
   selection.numerics = options.reproducible ? Numerics::reproducible : Numerics::fast;
-  selection.aligned = has(options.alignments, "aligned");
-  selection.misaligned = has(options.alignments, "misaligned");
+  selection.offsets.clear();
+  if (has(options.alignments, "aligned")) selection.offsets.push_back(0);
+  if (has(options.alignments, "misaligned")) selection.offsets.push_back(1);
   return selection;
 }
 
@@ -80,7 +81,8 @@ bool run(const Options& options) {
   const std::vector<Cell> cells = choose_cells(reduce_family(), selection_of(options));
   Comparison comparison(session,
                         options.with_peers ? make_peers(session.device()) : std::vector<std::unique_ptr<Peer>>{}, cells,
-                        options.timing);
+                        options.timing,
+                        options.reproducible ? std::optional(OtherHone{"fast", session}) : std::nullopt);
 
   SweepRun run{.device = session.device()->facts(), .ceiling = comparison.ceiling(), .cells = cells.size()};
 #ifdef HONE_WITH_CUDA_RUNTIME

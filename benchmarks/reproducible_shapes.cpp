@@ -89,7 +89,7 @@ Row measure(Session& session, const InputArena& arena, CacheFlush& flush, const 
   row.policy = exact.family->space().to_string(session.prepare(exact).winner->candidate.policy);
   session.prepare(fast);
   const InputLayout layout =
-      arena.layout(parse_dtype(cell.dtype), cell.rows * cell.columns, 1, false, options.timing.most_calls);
+      arena.layout(parse_dtype(cell.dtype), cell.rows * cell.columns, 1, 0, options.timing.most_calls);
   const DeviceBuffer out(device, exact.family->buffers(exact)[1].size_bytes());
   const auto contestant = [&](const char* name, const Problem& problem) {
     return Contestant{name, [&](int turn, Stream on) {

@@ -137,7 +137,7 @@ class Bench {
     row.op = name(op);
     row.dtype = info(dtype).name;
     row.policy = problem.family->space().to_string(session_.prepare(problem).winner->candidate.policy);
-    const InputLayout layout = arena_.layout(dtype, elements, 1, false, options_.timing.most_calls);
+    const InputLayout layout = arena_.layout(dtype, elements, 1, 0, options_.timing.most_calls);
     const DeviceBuffer offsets = upload(segments.offsets);
     const std::size_t out_bytes = static_cast<std::size_t>(segments.count) * info(spec.result_dtype()).size_bytes;
     const DeviceBuffer out(device_, out_bytes), cub_out(device_, out_bytes);

@@ -16,7 +16,7 @@ constexpr std::size_t kPeriod = 1048573;  // the largest prime below 2^20: no mu
 
 /// Room for the array, wherever in the first 256 bytes it begins.
 std::size_t stride_of(DType dtype, std::int64_t n) {
-  const std::size_t bytes = (static_cast<std::size_t>(n) + 1) * info(dtype).size_bytes;
+  const std::size_t bytes = static_cast<std::size_t>(n) * info(dtype).size_bytes + kAlignment - info(dtype).size_bytes;
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
@@ -79,9 +79,9 @@ long double InputArena::value_at(const void* address) const {
   return values_[offset % pattern_.size() * values_.size() / pattern_.size()];
 }
 
-InputLayout InputArena::layout(DType dtype, std::int64_t n, int inputs, bool misaligned, int most_copies) const {
+InputLayout InputArena::layout(DType dtype, std::int64_t n, int inputs, int offset, int most_copies) const {
   InputLayout layout{.stride_bytes = stride_of(dtype, n),
-                     .offset_bytes = misaligned ? info(dtype).size_bytes : 0,
+                     .offset_bytes = static_cast<std::size_t>(offset) * info(dtype).size_bytes,
                      .inputs = inputs,
                      .copies = 1};
   const std::size_t fit = memory_.size_bytes() / (layout.stride_bytes * static_cast<std::size_t>(inputs));

@@ -14,7 +14,7 @@ namespace hone::benchmarks {
 /// Where the copies of a call's inputs lie.
 struct InputLayout {
   std::size_t stride_bytes = 0;  ///< from one array to the next
-  std::size_t offset_bytes = 0;  ///< of each array from a multiple of 256 bytes: an element for a misaligned one
+  std::size_t offset_bytes = 0;  ///< of each array from a multiple of 256 bytes
   int inputs = 1;                ///< arrays that a call reads
   int copies = 1;                ///< calls that read different memory
 };
@@ -32,7 +32,8 @@ class InputArena {
   /// (what sums, norms and maxima are equally fast and comparable on), integers take their whole range.
   void fill(DType dtype, Stream stream);
 
-  InputLayout layout(DType dtype, std::int64_t n, int inputs, bool misaligned, int most_copies) const;
+  /// Arrays that begin `offset` elements behind a multiple of 256 bytes, and fewer than 256 bytes behind it.
+  InputLayout layout(DType dtype, std::int64_t n, int inputs, int offset, int most_copies) const;
 
   /// Array `input` of copy `turn` modulo the number of copies.
   void* at(const InputLayout& layout, int turn, int input) const;

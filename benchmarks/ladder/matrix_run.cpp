@@ -93,7 +93,7 @@ std::vector<LadderRow> run_matrix_ladder(MatrixLadder ladder, Session& session, 
                                          LaunchContext context, const TimingOptions& options) {
   const std::shared_ptr<Device>& device = session.device();
   const std::size_t bytes = static_cast<std::size_t>(rows * columns) * sizeof(float);
-  const InputLayout layout = arena.layout(DType::f32, rows * columns, 1, false, options.most_calls);
+  const InputLayout layout = arena.layout(DType::f32, rows * columns, 1, 0, options.most_calls);
   const DeviceBuffer out(device, bytes);
   const OwnStream own_stream(*device);
   const Stream stream = own_stream.get();

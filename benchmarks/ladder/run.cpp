@@ -62,7 +62,7 @@ class LoadedStep {
 std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, const CacheFlush& flush, std::int64_t n,
                                   LaunchContext context, const TimingOptions& options) {
   const std::shared_ptr<Device>& device = session.device();
-  const InputLayout layout = arena.layout(DType::f32, n, 1, false, options.most_calls);
+  const InputLayout layout = arena.layout(DType::f32, n, 1, 0, options.most_calls);
   const DeviceBuffer out(device, sizeof(float));
   const OwnStream own_stream(*device);
   const Stream stream = own_stream.get();

@@ -31,7 +31,7 @@ std::string missing_peers(const Device& device) {
   missing += "CUB is missing: configure with -DHONE_BUILD_PEERS=ON where nvcc is. ";
 #endif
 #ifndef HONE_WITH_CUBLAS
-  missing += "cuBLAS is missing: CMake found no libcublas in the CUDA toolkit. ";
+  missing += "cuBLAS is missing: there is no libcublas in the CUDA toolkit, or HONE_PEER_CUBLAS is OFF. ";
 #endif
   return missing;
 }

@@ -1,6 +1,7 @@
 #include "benchmarks/sweep/cells.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -85,11 +86,11 @@ void require_known(const std::vector<std::string>& names, const Known& known, st
 void add_pair(const CellSelection& selection, bool is_headline, Cell cell, std::vector<Cell>& cells) {
   const auto add = [&](std::int64_t n, bool misaligned) {
     cell.n = n;
-    cell.aligned = selection.aligned;
-    cell.misaligned = selection.misaligned && misaligned;
+    cell.offsets = selection.offsets;
+    if (!misaligned) std::erase_if(cell.offsets, [](int offset) { return offset != 0; });
     for (LaunchContext context : selection.contexts) {
       cell.context = context;
-      if (cell.aligned || cell.misaligned) cells.push_back(cell);
+      if (!cell.offsets.empty()) cells.push_back(cell);
     }
   };
   if (!selection.sizes.empty()) {
@@ -147,7 +148,7 @@ std::vector<Cell> choose_cells(const KernelFamily& family, const CellSelection& 
       const std::string_view name = family.operations()[operation];
       const Cell cell{.operation = static_cast<std::uint8_t>(operation), .dtype = dtype.dtype, .n = 1,
                       .numerics = selection.numerics};
-      const Problem problem = problem_of(cell, false);
+      const Problem problem = problem_of(cell, 0);
       if (!is_selected(selection.operations, name) || !refusal_of(problem).empty()) continue;
       if (problem.numerics != selection.numerics) continue;  // both are the same
       add_pair(selection, name == kHeadlineOperation && dtype.name == kHeadlineDtype, cell, cells);
@@ -160,11 +161,12 @@ std::vector<Cell> choose_cells(const KernelFamily& family, const CellSelection& 
   return cells;
 }
 
-Problem problem_of(const Cell& cell, bool misaligned) {
-  const auto element_bytes = static_cast<std::uint32_t>(info(cell.dtype).size_bytes);
+Problem problem_of(const Cell& cell, int offset) {
+  const auto offset_bytes = static_cast<std::uint32_t>(static_cast<std::size_t>(offset) * info(cell.dtype).size_bytes);
+  const std::uint32_t alignment = offset == 0 ? kMaxAlignment : std::uint32_t{1} << std::countr_zero(offset_bytes);
   Problem problem = reduce_problem(
       {.op = static_cast<ReduceOp>(cell.operation), .dtype = cell.dtype, .numerics = cell.numerics}, cell.n,
-      misaligned ? element_bytes : kMaxAlignment);
+      std::min(alignment, kMaxAlignment));
   problem.launch_context = cell.context;
   return problem;
 }

@@ -11,26 +11,24 @@
 
 namespace hone::benchmarks {
 
-/// One operation on n elements in one launch context, at every address asked for.
+/// One operation on n elements in one launch context, at every address that was asked for.
 struct Cell {
   std::uint8_t operation = 0;  ///< index into KernelFamily::operations()
   DType dtype = DType::f32;
   std::int64_t n = 0;
   LaunchContext context = LaunchContext::stream;
   Numerics numerics = Numerics::fast;
-  bool aligned = true;     ///< measured at a multiple of 256 bytes
-  bool misaligned = false; ///< measured one element behind that
+  std::vector<int> offsets{0};  ///< measured so many elements behind a multiple of 256 bytes, and less than 256 bytes
 };
 
 /// What the command line asks for. Empty lists mean the default sweep.
 struct CellSelection {
-  std::vector<std::string> operations;
-  std::vector<std::string> dtypes;
-  std::vector<std::int64_t> sizes;
+  std::vector<std::string> operations = {};
+  std::vector<std::string> dtypes = {};
+  std::vector<std::int64_t> sizes = {};
   std::vector<LaunchContext> contexts{LaunchContext::stream, LaunchContext::graph};
   Numerics numerics = Numerics::fast;
-  bool aligned = true;
-  bool misaligned = true;
+  std::vector<int> offsets{0, 1};
 };
 
 /// The cells of all pairs of operation and dtype that the family accepts, those of one dtype together.
@@ -47,8 +45,8 @@ std::vector<std::int64_t> parse_sizes(std::string_view text);
 /// "1024x64", "2^20+1x2^6", with commas between: rows and columns. Throws Error(invalid_argument).
 std::vector<std::array<std::int64_t, 2>> parse_shapes(std::string_view text);
 
-/// The Problem of a cell, at one of its addresses.
-Problem problem_of(const Cell& cell, bool misaligned);
+/// The Problem of a cell, so many elements behind an aligned address.
+Problem problem_of(const Cell& cell, int offset);
 
 /// Arrays that a call reads.
 int input_count(const Problem& problem);

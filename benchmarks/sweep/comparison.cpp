@@ -23,7 +23,7 @@ constexpr std::size_t kLeastArenaInCaches = 8;
 std::size_t arena_bytes(const Device& device, const std::vector<Cell>& cells) {
   std::size_t bytes = kLeastArenaInCaches * cache_bytes(device.facts());
   for (const Cell& cell : cells)
-    bytes = std::max(bytes, InputArena::bytes_for(cell.dtype, cell.n, input_count(problem_of(cell, false))));
+    bytes = std::max(bytes, InputArena::bytes_for(cell.dtype, cell.n, input_count(problem_of(cell, 0))));
   return bytes;
 }
 
@@ -62,10 +62,10 @@ double Row::ratio_to(std::string_view peer) const {
 /// Hone's calls of one problem: in a graph through a Plan, whose workspace the graph keeps.
 class Comparison::Seat {
  public:
-  Seat(Session& session, const InputArena& arena, const Cell& cell, bool misaligned, int most_copies)
+  Seat(Session& session, const InputArena& arena, const Cell& cell, int offset, int most_copies)
       : session_(session),
-        problem_(problem_of(cell, misaligned)),
-        layout_(arena.layout(cell.dtype, cell.n, input_count(problem_), misaligned, most_copies)) {
+        problem_(problem_of(cell, offset)),
+        layout_(arena.layout(cell.dtype, cell.n, input_count(problem_), offset, most_copies)) {
     session.prepare(problem_);
     if (cell.context == LaunchContext::graph) plan_ = std::make_unique<Plan>(session.make_plan(problem_));
     for (const BufferSpec& buffer : problem_.family->buffers(problem_)) {
@@ -103,10 +103,13 @@ class Comparison::Seat {
 
   const Problem& problem() const { return problem_; }
   DType result_dtype() const { return specs_.front().dtype; }
+  const Winner& winner() const { return *session_.prepare(problem_).winner; }
   std::string policy() const {
-    const Winner& winner = *session_.prepare(problem_).winner;
-    return fmt::format("{} blocks<={}{}", problem_.family->space().to_string(winner.candidate.policy),
-                       winner.candidate.geometry.max_blocks, winner.tuned ? "" : " (not tuned)");
+    return fmt::format("{} blocks<={}{}", problem_.family->space().to_string(winner().candidate.policy),
+                       winner().candidate.geometry.max_blocks, winner().tuned ? "" : " (not tuned)");
+  }
+  std::string_view source() const {
+    return winner().loan != Loan::none ? name(winner().loan) : winner().tuned ? "tuned" : "model";
   }
 
  private:
@@ -125,10 +128,11 @@ class Comparison::Seat {
 };
 
 Comparison::Comparison(Session& session, std::vector<std::unique_ptr<Peer>> peers, const std::vector<Cell>& cells,
-                       TimingOptions options)
+                       TimingOptions options, std::optional<OtherHone> other)
     : session_(session),
       peers_(std::move(peers)),
       options_(options),
+      other_(std::move(other)),
       arena_(session.device(), arena_bytes(*session.device(), cells)),
       flush_(session.device()),
       stream_(*session.device()) {
@@ -143,30 +147,31 @@ std::vector<Row> Comparison::run(const Cell& cell) {
   const std::string_view operation = reduce_family().operations()[cell.operation];
 
   std::vector<Row> rows;
-  std::vector<std::unique_ptr<Seat>> seats, fast_seats;
+  std::vector<std::unique_ptr<Seat>> seats, other_seats;
   std::vector<std::unique_ptr<PeerCall>> calls;
   std::vector<Contestant> contestants;
-  for (const bool misaligned : {false, true}) {
-    if (!(misaligned ? cell.misaligned : cell.aligned)) continue;
+  for (const int offset : cell.offsets) {
     const auto start = Clock::now();
-    seats.push_back(std::make_unique<Seat>(session_, arena_, cell, misaligned, options_.most_calls));
-    Cell fast = cell;
-    fast.numerics = Numerics::fast;
-    if (cell.numerics != Numerics::fast)
-      fast_seats.push_back(std::make_unique<Seat>(session_, arena_, fast, misaligned, options_.most_calls));
+    seats.push_back(std::make_unique<Seat>(session_, arena_, cell, offset, options_.most_calls));
+    if (other_) {
+      Cell same = cell;
+      same.numerics = other_->numerics;
+      other_seats.push_back(std::make_unique<Seat>(other_->session, arena_, same, offset, options_.most_calls));
+    }
     tuning_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
     Seat& seat = *seats.back();
-    Row row{.cell = cell, .misaligned = misaligned, .bytes = seat.problem().family->bytes_moved(seat.problem())};
+    Row row{.cell = cell, .offset = offset, .bytes = seat.problem().family->bytes_moved(seat.problem())};
     row.policy = seat.policy();
+    row.source = seat.source();
     contestants.push_back({"Hone", [&seat](int turn, Stream stream) { seat.enqueue(turn, stream); }});
 
     seat.enqueue(0, stream());
     const std::vector<long double> ours = seat.result(stream());
-    if (!fast_seats.empty()) {
-      Seat& other = *fast_seats.back();
+    if (!other_seats.empty()) {
+      Seat& other = *other_seats.back();
       other.enqueue(0, stream());
-      row.peers.push_back({"fast", {}, agree(operation, ours, other.result(stream()))});
-      contestants.push_back({"fast", [&other](int turn, Stream stream) { other.enqueue(turn, stream); }});
+      row.peers.push_back({other_->name, {}, agree(operation, ours, other.result(stream()))});
+      contestants.push_back({other_->name, [&other](int turn, Stream stream) { other.enqueue(turn, stream); }});
     }
     for (const auto& peer : peers_) {
       std::unique_ptr<PeerCall> planned = peer->plan({operation, cell.dtype, seat.result_dtype(), cell.n});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,11 @@ struct PeerTiming {
 /// What was measured of a cell at one address.
 struct Row {
   Cell cell;
-  bool misaligned = false;
+  int offset = 0;          ///< of Cell::offsets
   std::int64_t bytes = 0;  ///< that the operation must move
   Timing hone = {};
-  std::string policy = {};     ///< Hone's winner
+  std::string policy = {};      ///< Hone's winner
+  std::string source = {};      ///< "tuned", "model", or the kind of a loan
   Timing read = {};             ///< a plain read of the input, at an aligned address; of no time where there are two
   std::vector<PeerTiming> peers = {};
 
@@ -39,17 +41,28 @@ struct Row {
   double ratio_to(std::string_view peer) const;
 };
 
+/// A second way in which Hone solves each problem: with other numerics, or with the winners of another session.
+struct OtherHone {
+  std::string name;
+  Session& session;
+  Numerics numerics = Numerics::fast;
+};
+
 /// Allocates once, for the largest of `cells`. Not thread-safe.
 class Comparison {
  public:
   Comparison(Session& session, std::vector<std::unique_ptr<Peer>> peers, const std::vector<Cell>& cells,
-             TimingOptions options);
+             TimingOptions options, std::optional<OtherHone> other = {});
 
-  /// Tunes what is not tuned yet, then times everyone at once. One row for each alignment of the cell.
+  /// Prepares what is not prepared yet, then times everyone at once. One row for each offset of the cell.
   std::vector<Row> run(const Cell& cell);
+
+  /// Replaces TimingOptions::cap_ms for the cells to come.
+  void set_cell_ms(double cap_ms) { options_.cap_ms = cap_ms; }
 
   const std::vector<std::unique_ptr<Peer>>& peers() const { return peers_; }
   const ReadCeiling& ceiling() const { return ceiling_; }
+  /// The time that preparing took.
   double tuning_seconds() const { return tuning_seconds_; }
   Stream stream() const { return stream_.get(); }
   InputArena& arena() { return arena_; }
@@ -60,6 +73,7 @@ class Comparison {
   Session& session_;
   std::vector<std::unique_ptr<Peer>> peers_;
   TimingOptions options_;
+  std::optional<OtherHone> other_;
   InputArena arena_;
   CacheFlush flush_;
   OwnStream stream_;

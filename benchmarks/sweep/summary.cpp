@@ -29,7 +29,7 @@ double percent_of(const ReadCeiling& ceiling, const Row& row) {
 
 std::string describe(const Row& row) {
   return fmt::format("{} {} n={}{} in a {}", operation_of(row), dtype_of(row), row.cell.n,
-                     row.misaligned ? " misaligned" : "", name(row.cell.context));
+                     row.offset == 0 ? "" : fmt::format(" offset {}", row.offset), name(row.cell.context));
 }
 
 std::vector<std::string> names_of_peers(const std::vector<Row>& rows) {
@@ -68,6 +68,9 @@ std::string peer_table(const std::vector<Row>& rows, const std::string& peer) {
   };
   add(operation_of);
   add(dtype_of);
+  add([](const Row& row) { return fmt::format("n={:>11}", row.cell.n); });  // in the order of sizes
+  add([](const Row& row) { return fmt::format("offset {}", row.offset); });
+  add([](const Row& row) { return row.source; });
   add([](const Row&) { return "all"; });
   return text;
 }
@@ -108,9 +111,12 @@ std::string share_table(const std::vector<Row>& rows, std::string_view ceiling, 
 /// Rows of one cell follow each other, the aligned one first.
 std::string misaligned_table(const std::vector<Row>& rows) {
   std::vector<std::pair<double, const Row*>> shares;
-  for (std::size_t i = 1; i < rows.size(); ++i)
-    if (rows[i].misaligned && !rows[i - 1].misaligned && rows[i].cell.n == rows[i - 1].cell.n)
-      shares.emplace_back(rows[i - 1].hone.median_us / rows[i].hone.median_us, &rows[i]);
+  const Row* aligned = nullptr;
+  for (const Row& row : rows) {
+    if (row.offset == 0) aligned = &row;
+    else if (aligned != nullptr && row.cell.n == aligned->cell.n)
+      shares.emplace_back(aligned->hone.median_us / row.hone.median_us, &row);
+  }
   if (shares.empty()) return "";
   std::vector<double> speeds;
   for (const auto& [share, row] : shares) speeds.push_back(share);
@@ -141,19 +147,21 @@ std::string headline(const SweepRun& run) {
 
 std::string ratio_summary(const std::vector<double>& ratios) {
   if (ratios.empty()) return "-";
-  return fmt::format("{:.2f} (worst {:.2f} of {})", geometric_mean(ratios),
-                     *std::min_element(ratios.begin(), ratios.end()), ratios.size());
+  const auto behind = std::count_if(ratios.begin(), ratios.end(), [](double ratio) { return ratio < kBehind; });
+  return fmt::format("{:.2f} (worst {:.2f} of {}{})", geometric_mean(ratios),
+                     *std::min_element(ratios.begin(), ratios.end()), ratios.size(),
+                     behind == 0 ? "" : fmt::format(", {} behind", behind));
 }
 
 std::string row_table(const std::vector<Row>& rows, const ReadCeiling& ceiling) {
   const std::vector<std::string> peers = names_of_peers(rows);
-  std::string text = fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10}{:>8}{:>7}{:>7}", "operation", "dtype", "n", "in",
-                                 "at", "Hone us", "GB/s", "% ceil", "% read");
+  std::string text = fmt::format("{:<15}{:<6}{:>11} {:<7}{:>6}{:>10}{:>8}{:>7}{:>7}", "operation", "dtype", "n", "in",
+                                 "offset", "Hone us", "GB/s", "% ceil", "% read");
   for (const std::string& peer : peers) text += fmt::format("{:>10}{:>7}", peer + " us", "ratio");
   text += "\n";
   for (const Row& row : rows) {
-    text += fmt::format("{:<15}{:<6}{:>11} {:<7}{:<6}{:>10.2f}{:>8.0f}{:>7.1f}{:>7.1f}", operation_of(row),
-                        dtype_of(row), row.cell.n, name(row.cell.context), row.misaligned ? "odd" : "even",
+    text += fmt::format("{:<15}{:<6}{:>11} {:<7}{:>6}{:>10.2f}{:>8.0f}{:>7.1f}{:>7.1f}", operation_of(row),
+                        dtype_of(row), row.cell.n, name(row.cell.context), row.offset,
                         row.hone.median_us, gbps(static_cast<double>(row.bytes), row.hone.median_us),
                         percent_of(ceiling, row), row.percent_of_read());
     for (const std::string& peer : peers) {
@@ -198,13 +206,14 @@ nlohmann::ordered_json to_json(const std::vector<Row>& rows, const SweepRun& run
                                {"dtype", dtype_of(row)},
                                {"n", row.cell.n},
                                {"context", name(row.cell.context)},
-                               {"misaligned", row.misaligned},
+                               {"offset", row.offset},
                                {"bytes", row.bytes},
                                {"hone_us", row.hone.median_us},
                                {"hone_spread_us", row.hone.spread_us},
                                {"batches", row.hone.batches},
                                {"percent_of_ceiling", percent_of(run.ceiling, row)},
-                               {"variant", row.policy}};
+                               {"variant", row.policy},
+                               {"source", row.source}};
     if (row.read.batches > 0) one["plain_read_us"] = row.read.median_us;
     for (const PeerTiming& peer : row.peers)
       one["peers"][peer.peer] = {{"us", peer.timing.median_us},

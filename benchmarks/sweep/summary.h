@@ -28,7 +28,11 @@ struct SweepRun {
 /// One line: where, with what, the ceiling.
 std::string headline(const SweepRun& run);
 
-/// The geometric mean, the worst and the number of a list of ratios: "1.35 (worst 0.99 of 12)", "–" of none.
+/// A ratio below this is more than the noise of a timing behind.
+inline constexpr double kBehind = 0.98;
+
+/// The geometric mean, the worst and the number of a list of ratios, and how many of them are below kBehind: "1.35
+/// (worst 0.97 of 12, 1 behind)"; "-" of none.
 std::string ratio_summary(const std::vector<double>& ratios);
 
 /// Every row, a line each.

@@ -11,6 +11,12 @@
 namespace hone {
 namespace {
 
+Prediction predict_compiled(const DeviceFacts& facts, const Problem& problem, const Candidate& candidate,
+                            const CompiledPolicy& compiled) {
+  return predict(facts, shape_of(problem, compiled), problem.family->bytes_moved(problem), compiled.resident_blocks,
+                 candidate.geometry, problem.launch_context);
+}
+
 /// Why a candidate that was asked for by name cannot be measured; none if it can.
 Reason why_impossible(const Problem& problem, const Candidate& candidate, const CompiledPolicy& compiled,
                       std::size_t workspace_bytes) {
@@ -35,7 +41,7 @@ CandidateList list_named(const DeviceFacts& facts, const Problem& problem, const
     trial.reason = why_impossible(problem, candidate, compiled, options.workspace_bytes);
     const bool is_possible = trial.reason.empty();
     if (is_possible) {
-      const Prediction prediction = predict(facts, problem, candidate, compiled.resident_blocks);
+      const Prediction prediction = predict_compiled(facts, problem, candidate, compiled);
       trial.bytes_in_flight_per_sm = prediction.bytes_in_flight_per_sm;
       trial.predicted_us = prediction.us();
       trial.verdict = Verdict::ok;
@@ -69,7 +75,7 @@ std::vector<Trial> CandidateQueue::add(std::size_t place, const CompiledPolicy& 
       left_out.push_back(std::move(trial));
       continue;
     }
-    const Prediction prediction = predict(facts_, problem_, trial.candidate, compiled.resident_blocks);
+    const Prediction prediction = predict_compiled(facts_, problem_, trial.candidate, compiled);
     const std::size_t point = order_.surrogate().add(trial.candidate, prediction);
     queued_.push_back({.place = place, .trial = std::move(trial), .point = point});
   }
@@ -98,14 +104,21 @@ void CandidateQueue::mark_known(const Policy& policy, std::size_t first_added) {
   }
 }
 
-/// The model's choice is the best candidate of the highest-ranked policy that has any.
+/// The model's choice is that of choose_by_model(), as far as policies have been compiled.
 void CandidateQueue::mark_default() {
   if (has_default_ || queued_.empty() || !options_.only.empty()) return;
-  QueuedCandidate& first =
-      *std::min_element(queued_.begin(), queued_.end(),
-                        [](const QueuedCandidate& a, const QueuedCandidate& b) { return a.place < b.place; });
-  first.trial.is_default = true;
-  first.must_be_measured = true;
+  std::map<std::size_t, QueuedCandidate*> first;  // of each policy, by its place
+  for (QueuedCandidate& each : queued_) first.try_emplace(each.place, &each);
+  QueuedCandidate* best = nullptr;
+  int choices = 0;
+  for (const auto& [place, each] : first) {
+    if (best && (choices == kMostFirstChoices || !may_be_better(order_.ranking()[place], best->trial.predicted_us)))
+      break;
+    if (!best || each->trial.predicted_us < best->trial.predicted_us) best = each;
+    ++choices;
+  }
+  best->trial.is_default = true;
+  best->must_be_measured = true;
   has_default_ = true;
 }
 

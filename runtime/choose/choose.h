@@ -21,8 +21,8 @@ struct ModelChoice {
   std::shared_ptr<const Module> module;
 };
 
-/// Compiles policies in the order of the ranking until one has a candidate: as a rule, the first. Where all are pruned,
-/// the best of them serves. May run while the caller captures a stream. Throws compile_failed when no policy of the
+/// Compiles policies in the order of the ranking until one has a candidate and no later one promises to be better than
+/// it is by its compiled code (may_be_better()): as a rule, the first. Where all are pruned, the best of them serves. May run while the caller captures a stream. Throws compile_failed when no policy of the
 /// family gives a candidate, unsupported when there is no compiler.
 ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo);
 

@@ -32,9 +32,11 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
   require_accepted(problem);
   PolicyRanking ranking = rank_policies(device.facts(), problem);
   if (ranking.policies.empty()) ranking = rank_policies(device.facts(), problem, Pruning::off);
-  std::optional<ModelChoice> pruned;  // an opinion fails no call
+  std::optional<ModelChoice> best, pruned;  // an opinion fails no call
+  int choices = 0;
   std::string last_reason;
   for (const RankedPolicy& ranked : ranking.policies) {
+    if (best && (choices == kMostFirstChoices || !may_be_better(ranked, best->trial.predicted_us))) break;
     const Unit unit = unit_of(problem, ranked.policy);
     const CompileOutcome outcome = memo.compile(device, std::span(&unit, 1)).front();
     if (!outcome.binary) {
@@ -50,7 +52,12 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
         return list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes, pruning);
       };
       const CandidateList list = list_with(Pruning::on);
-      if (!list.candidates.empty()) return choice_of(list.candidates.front(), code);
+      if (!list.candidates.empty()) {
+        const Trial& first = list.candidates.front();
+        if (!best || first.predicted_us < best->trial.predicted_us) best = choice_of(first, code);
+        ++choices;
+        continue;
+      }
       const CandidateList all = list_with(Pruning::off);
       if (!pruned && !all.candidates.empty()) pruned = choice_of(all.candidates.front(), code);
       last_reason = list.rejected.front().reason.text();
@@ -59,6 +66,7 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
       last_reason = error.what();
     }
   }
+  if (best) return *std::move(best);
   if (pruned) return *std::move(pruned);
   if (last_reason.empty())
     last_reason = ranking.rejected.empty() ? "its space is empty" : ranking.rejected.back().reason.text();

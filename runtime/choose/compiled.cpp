@@ -6,6 +6,8 @@
 
 #include <hone/error.h>
 
+#include "runtime/jit/cubin_loads.h"
+#include "runtime/jit/cubin_resources.h"
 #include "runtime/trace/trace_range.h"
 
 namespace hone {
@@ -65,6 +67,11 @@ CompiledCode load_policy(Device& device, const Problem& problem, const Policy& p
   // Every kernel of the unit must be resident; the one with the fewest blocks decides.
   CompiledPolicy& compiled = code.compiled;
   compiled.resources = code.module->kernel(0).resources;
+  if (code.binary->format == "cubin" && is_whole_elf(code.binary->code)) {
+    const std::string& symbol = (code.binary->entries.empty() ? unit.entries : code.binary->entries).at(0);
+    compiled.thread_bytes_in_flight =
+        cubin_bytes_in_flight(code.binary->code, code.binary->architecture, symbol).value_or(0);
+  }
   compiled.resident_blocks =
       device.resident_blocks(code.module->kernel(0), shape.block_threads, shape.dynamic_smem_bytes);
   for (std::size_t entry = 1; entry < unit.entries.size(); ++entry) {

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/jit/cubin_elf.h"
+
 namespace hone {
 namespace {
 
@@ -24,32 +26,6 @@ constexpr std::uint8_t kRegisterCount = 0x2f;  // EIATTR_REGCOUNT: symbol index,
 // EIATTR_MAX_THREADS in .nv.info.KERNEL has x, y and z where the kernel has __launch_bounds__.
 constexpr std::uint8_t kMaxThreads = 0x05;
 
-/// An ELF file in memory. Reads are copies, since nothing in it needs to be aligned.
-class Elf {
- public:
-  explicit Elf(std::span<const std::byte> bytes) : bytes_(bytes), header_(read<Elf64_Ehdr>(0)) {}
-
-  std::size_t sections() const { return header_.e_shnum; }
-  Elf64_Shdr section(std::size_t index) const {
-    return read<Elf64_Shdr>(header_.e_shoff + index * header_.e_shentsize);
-  }
-  std::string name(const Elf64_Shdr& section) const { return text(this->section(header_.e_shstrndx), section.sh_name); }
-  std::string text(const Elf64_Shdr& strings, std::size_t offset) const {
-    return reinterpret_cast<const char*>(bytes_.data() + strings.sh_offset + offset);
-  }
-
-  template <class T>
-  T read(std::size_t offset) const {
-    T value{};
-    if (offset + sizeof(T) <= bytes_.size()) std::memcpy(&value, bytes_.data() + offset, sizeof(T));
-    return value;
-  }
-
- private:
-  std::span<const std::byte> bytes_;
-  Elf64_Ehdr header_;
-};
-
 /// True if `count` pieces of `size` bytes each from `offset` lie within `total` bytes, without overflowing.
 bool fits(std::uint64_t offset, std::uint64_t count, std::uint64_t size, std::uint64_t total) {
   return offset <= total && (size == 0 || count <= (total - offset) / size);
@@ -62,7 +38,7 @@ Header header_at(std::span<const std::byte> code, std::uint64_t offset) {
   return header;
 }
 
-std::string symbol_name(const Elf& elf, std::uint32_t index) {
+std::string symbol_name(const CubinElf& elf, std::uint32_t index) {
   for (std::size_t i = 0; i < elf.sections(); ++i) {
     const Elf64_Shdr symbols = elf.section(i);
     if (symbols.sh_type != SHT_SYMTAB) continue;
@@ -74,7 +50,7 @@ std::string symbol_name(const Elf& elf, std::uint32_t index) {
 
 /// Calls visit(attribute, offset of its value) for each sized record of a section.
 template <class Visit>
-void for_each_attribute(const Elf& elf, std::string_view section, Visit visit) {
+void for_each_attribute(const CubinElf& elf, std::string_view section, Visit visit) {
   for (std::size_t i = 0; i < elf.sections(); ++i) {
     const Elf64_Shdr info = elf.section(i);
     if (elf.name(info) != section) continue;
@@ -87,7 +63,7 @@ void for_each_attribute(const Elf& elf, std::string_view section, Visit visit) {
 }
 
 /// The value that an attribute has for a kernel; −1 when there is none.
-int attribute_of(const Elf& elf, std::uint8_t wanted, std::string_view kernel) {
+int attribute_of(const CubinElf& elf, std::uint8_t wanted, std::string_view kernel) {
   int value = -1;
   for_each_attribute(elf, kInfo, [&](std::uint8_t attribute, std::size_t at) {
     if (attribute == wanted && symbol_name(elf, elf.read<std::uint32_t>(at)) == kernel)
@@ -97,7 +73,7 @@ int attribute_of(const Elf& elf, std::uint8_t wanted, std::string_view kernel) {
 }
 
 /// The threads of the largest block that the kernel was compiled for.
-int max_threads_of(const Elf& elf, std::string_view kernel) {
+int max_threads_of(const CubinElf& elf, std::string_view kernel) {
   int threads = Resources{}.max_threads_per_block;
   for_each_attribute(elf, fmt::format("{}.{}", kInfo, kernel), [&](std::uint8_t attribute, std::size_t at) {
     if (attribute == kMaxThreads)
@@ -106,7 +82,7 @@ int max_threads_of(const Elf& elf, std::string_view kernel) {
   return threads;
 }
 
-constexpr std::string_view kTextPrefix = ".text.", kSharedPrefix = ".nv.shared.";
+constexpr std::string_view kSharedPrefix = ".nv.shared.";
 
 // Where a cubin has this section (from sm_90 on), each kernel's shared memory begins with what the system reserves,
 // DeviceFacts::smem_bytes_reserved_per_block, which is not the kernel's; ptxas -v does not count it either.
@@ -133,7 +109,7 @@ bool is_whole_elf(std::span<const std::byte> code) {
 }
 
 std::optional<std::vector<int>> cubin_parameters(std::span<const std::byte> cubin, std::string_view kernel) {
-  const Elf elf(cubin);
+  const CubinElf elf(cubin);
   const std::string wanted = std::string(".nv.info.").append(kernel);
   for (std::size_t i = 0; i < elf.sections(); ++i) {
     const Elf64_Shdr info = elf.section(i);
@@ -155,7 +131,7 @@ std::optional<std::vector<int>> cubin_parameters(std::span<const std::byte> cubi
 }
 
 std::optional<Resources> cubin_resources(std::span<const std::byte> cubin, std::string_view kernel) {
-  const Elf elf(cubin);
+  const CubinElf elf(cubin);
   std::optional<Resources> found;
   int static_smem_bytes = 0, reserved_bytes = 0;
   for (std::size_t i = 0; i < elf.sections(); ++i) {
@@ -163,7 +139,7 @@ std::optional<Resources> cubin_resources(std::span<const std::byte> cubin, std::
     const std::string name = elf.name(section);
     if (name == kReservedSection) reserved_bytes = kReservedBytes;
     if (name == std::string(kSharedPrefix).append(kernel)) static_smem_bytes = static_cast<int>(section.sh_size);
-    if (name != std::string(kTextPrefix).append(kernel)) continue;
+    if (name != std::string(kCubinTextPrefix).append(kernel)) continue;
     found = Resources{.registers = attribute_of(elf, kRegisterCount, kernel),
                       .local_bytes = attribute_of(elf, kFrameSize, kernel),
                       .max_threads_per_block = max_threads_of(elf, kernel)};

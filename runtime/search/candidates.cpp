@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <hone/sdk/occupancy.h>
 
@@ -18,6 +19,9 @@ constexpr double kLeastShareInFlight = 0.5;
 
 /// Work that is many times what the SMs hold in flight runs at the speed of memory, or should.
 constexpr std::int64_t kSaturatingMultiple = 8;
+
+/// The ranking knows nothing of registers, so what it promises of large tiles is a little more than they hold.
+constexpr double kTellsApart = 1.02;
 
 /// Why a candidate that is resident should not be measured.
 Reason reason_against(const DeviceFacts& facts, const Problem& problem, const Trial& trial,
@@ -62,6 +66,18 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
   for (std::int64_t waves : {1, 2, 3, 4}) result.push_back({.max_blocks = waves * resident_blocks * sms});
   if (shape.independent_blocks) result.push_back(block_per_tile);
   return result;
+}
+
+bool may_be_better(const RankedPolicy& next, double compiled_us) {
+  return compiled_us > kTellsApart * next.prediction.us();
+}
+
+WorkShape shape_of(const Problem& problem, const CompiledPolicy& compiled) {
+  WorkShape shape = problem.family->shape(problem, compiled.policy);
+  if (compiled.thread_bytes_in_flight > 0)
+    shape.bytes_in_flight_per_block =
+        std::min(shape.bytes_in_flight_per_block, std::int64_t{compiled.thread_bytes_in_flight} * shape.block_threads);
+  return shape;
 }
 
 PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, Pruning pruning) {
@@ -109,8 +125,9 @@ CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
   const ProblemClass problem_class(problem);
   const std::int64_t bytes = problem.family->bytes_moved(problem);
   CandidateList list;
+  std::vector<std::pair<Prediction, Trial>> predicted;
   for (const CompiledPolicy& compiled : policies) {
-    const WorkShape shape = problem.family->shape(problem, compiled.policy);
+    const WorkShape shape = shape_of(problem, compiled);
     Trial trial{.candidate = {compiled.policy, {}},
                 .resources = compiled.resources,
                 .resident_blocks = compiled.resident_blocks};
@@ -137,15 +154,16 @@ CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
       else if (pruning == Pruning::on)
         trial.reason = reason_against(facts, problem, trial, shape);
       if (shape.tiles <= geometry.max_blocks && covered_by == 0) covered_by = geometry.max_blocks;
-      (trial.reason.empty() ? list.candidates : list.rejected).push_back(trial);
+      if (trial.reason.empty()) predicted.emplace_back(prediction, trial);
+      else list.rejected.push_back(trial);
     }
   }
-  for (Trial& trial : list.candidates) trial.verdict = Verdict::ok;
-  const auto prediction = [&](const Trial& trial) {
-    return predict(facts, problem, trial.candidate, trial.resident_blocks);
-  };
-  std::stable_sort(list.candidates.begin(), list.candidates.end(),
-                   [&](const Trial& a, const Trial& b) { return is_faster(prediction(a), prediction(b)); });
+  std::stable_sort(predicted.begin(), predicted.end(),
+                   [](const auto& a, const auto& b) { return is_faster(a.first, b.first); });
+  for (auto& [prediction, trial] : predicted) {
+    trial.verdict = Verdict::ok;
+    list.candidates.push_back(std::move(trial));
+  }
   return list;
 }
 

@@ -38,6 +38,13 @@ struct PolicyRanking {
 };
 PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, Pruning pruning = Pruning::on);
 
+/// The model's first choice is the best by their compiled code of so many policies, the first of the ranking.
+inline constexpr int kMostFirstChoices = 4;
+
+/// True if another policy should be compiled for the model's first choice: after compiling, the best takes
+/// `compiled_us`, and the next of the ranking promises to take less than that by more than the model can tell.
+bool may_be_better(const RankedPolicy& next, double compiled_us);
+
 /// The same of some policies of the space alone.
 PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, std::span<const Policy> policies,
                             Pruning pruning);
@@ -47,7 +54,13 @@ struct CompiledPolicy {
   Policy policy = {};
   Resources resources = {};
   int resident_blocks = 0;  ///< per SM, from the occupancy query
+
+  /// The bytes in flight of a thread by its compiled code, see cubin_bytes_in_flight(). 0: the code does not tell.
+  int thread_bytes_in_flight = 0;
 };
+
+/// The shape of a compiled policy: as the family has it, but with no more bytes in flight than the compiled code has.
+WorkShape shape_of(const Problem& problem, const CompiledPolicy& compiled);
 
 /// Candidates to measure, best prediction first, and the rejected ones. A candidate is rejected when no block of it is
 /// resident, when it needs more workspace than there is, or when a smaller grid already covers all of the work; pruned

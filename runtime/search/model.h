@@ -56,7 +56,7 @@ inline bool is_faster(const Prediction& a, const Prediction& b) {
 Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_t bytes_moved, int resident_blocks,
                    const Geometry& geometry, LaunchContext context = LaunchContext::stream);
 
-/// The same of a candidate of a problem.
+/// The same of a candidate of a problem, with what the source of its kernel has in flight.
 Prediction predict(const DeviceFacts& facts, const Problem& problem, const Candidate& candidate, int resident_blocks);
 
 /// No candidate can beat this: one launch, and the bytes of the problem at the bandwidth that the best kernels reach;

@@ -34,13 +34,13 @@ TEST(Cells, ByDefaultCoverEveryPairBothContextsAndOddSizes) {
   for (std::size_t operation = 0; operation < reduce_family().operations().size(); ++operation)
     for (const DTypeInfo& dtype : kDTypes) {
       Cell pair{.operation = static_cast<std::uint8_t>(operation), .dtype = dtype.dtype, .n = 1};
-      const bool is_accepted = reduce_family().refuse(problem_of(pair, false)).empty();
+      const bool is_accepted = reduce_family().refuse(problem_of(pair, 0)).empty();
       EXPECT_EQ(count([&](const Cell& c) { return c.operation == operation && c.dtype == dtype.dtype; }) > 0,
                 is_accepted)
           << reduce_family().operations()[operation] << ' ' << dtype.name;
     }
   EXPECT_GT(count([](const Cell& c) { return c.n % 2 == 1; }), 0);
-  EXPECT_GT(count([](const Cell& c) { return c.misaligned; }), 0);
+  EXPECT_GT(count([](const Cell& c) { return c.offsets.size() == 2; }), 0);
   EXPECT_EQ(count([](const Cell& c) { return c.context == LaunchContext::stream; }),
             count([](const Cell& c) { return c.context == LaunchContext::graph; }));
 }
@@ -57,14 +57,13 @@ TEST(Cells, AreThoseThatWereSelected) {
   selection.dtypes = {"i32", "f64"};
   selection.sizes = {5, 7};
   selection.contexts = {LaunchContext::graph};
-  selection.aligned = false;
+  selection.offsets = {1, 7};
   const std::vector<Cell> cells = choose_cells(reduce_family(), selection);
   ASSERT_EQ(cells.size(), 4u);
   for (const Cell& cell : cells) {
-    EXPECT_FALSE(cell.aligned);
-    EXPECT_TRUE(cell.misaligned);
-    EXPECT_EQ(problem_of(cell, true).launch_context, LaunchContext::graph);
-    EXPECT_LT(problem_of(cell, true).alignment, kMaxAlignment);
+    EXPECT_THAT(cell.offsets, ElementsAre(1, 7));
+    EXPECT_EQ(problem_of(cell, 1).launch_context, LaunchContext::graph);
+    EXPECT_EQ(problem_of(cell, 7).alignment, info(cell.dtype).size_bytes);
   }
 }
 

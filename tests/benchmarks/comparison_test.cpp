@@ -53,19 +53,20 @@ std::vector<Row> compare(float error, LaunchContext context) {
                   .dtype = DType::f32,
                   .n = 1001,
                   .context = context,
-                  .aligned = true,
-                  .misaligned = true};
+                  .offsets = {0, 1, 7}};
   Comparison comparison(session, std::move(peers), {cell}, {.batch_us = 1, .rounds = 2, .cap_ms = 1});
   return comparison.run(cell);
 }
 
-TEST(Comparison, TimesEveryoneAtEveryAlignment) {
+TEST(Comparison, TimesEveryoneAtEveryOffset) {
   for (const LaunchContext context : {LaunchContext::stream, LaunchContext::graph}) {
     const std::vector<Row> rows = compare(0, context);
-    ASSERT_EQ(rows.size(), 2u);
-    EXPECT_FALSE(rows[0].misaligned);
-    EXPECT_TRUE(rows[1].misaligned);
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_EQ(rows[0].offset, 0);
+    EXPECT_EQ(rows[1].offset, 1);
+    EXPECT_EQ(rows[2].offset, 7);
     for (const Row& row : rows) {
+      EXPECT_EQ(row.source, "model");
       EXPECT_EQ(row.bytes, 1001 * 4 + 4);
       EXPECT_GT(row.hone.median_us, 0);
       EXPECT_EQ(row.hone.batches, 2);

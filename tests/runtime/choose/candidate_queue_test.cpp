@@ -18,6 +18,8 @@ namespace {
 
 using testing::SizeIs;
 
+constexpr int kAsManyAsHoped = 32;  ///< resident blocks of a policy that the ranking puts first
+
 constexpr double kNoLeader = std::numeric_limits<double>::infinity();
 
 class CandidateQueueTest : public testing::Test {
@@ -68,7 +70,7 @@ TEST_F(CandidateQueueTest, AnEmptyQueueGivesNothing) {
 TEST_F(CandidateQueueTest, TheModelsChoiceIsFirstThoughItsPolicyIsAddedLast) {
   start();
   add(later_place());
-  add(0);
+  add(0, kAsManyAsHoped);
   queue_->sort();
   const std::vector<QueuedCandidate> group = queue_->next_group(kNoLeader);
   ASSERT_THAT(group, SizeIs(kCandidateGroup));
@@ -76,6 +78,16 @@ TEST_F(CandidateQueueTest, TheModelsChoiceIsFirstThoughItsPolicyIsAddedLast) {
   EXPECT_TRUE(group[0].trial.is_default);
   EXPECT_TRUE(group[0].must_be_measured);
   EXPECT_FALSE(group[1].trial.is_default);
+}
+
+TEST_F(CandidateQueueTest, TheModelsChoiceIsAnotherWhereTheCodeOfTheFirstPolicyHoldsLess) {
+  start();
+  add(0, 1);
+  add(later_place(), kAsManyAsHoped);
+  queue_->sort();
+  const std::vector<QueuedCandidate> group = queue_->next_group(kNoLeader);
+  EXPECT_EQ(group.at(0).place, later_place());
+  EXPECT_TRUE(group.at(0).trial.is_default);
 }
 
 TEST_F(CandidateQueueTest, ThereIsOneModelsChoice) {

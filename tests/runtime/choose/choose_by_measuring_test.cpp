@@ -7,6 +7,7 @@
 
 #include <hone/error.h>
 
+#include "runtime/search/candidates.h"
 #include "tests/runtime/support/fake_device.h"
 #include "tests/runtime/support/total_family.h"
 #include "tests/support/names.h"
@@ -286,6 +287,24 @@ TEST(ChooseByModel, GoesOnWhereTheFirstChoiceDoesNotCompileOrLoad) {
     EXPECT_TRUE(second.trial.is_default);
     EXPECT_EQ(partly.compiles(), 2);
   }
+}
+
+TEST(ChooseByModel, TakesAnotherPolicyWhereTheCodeOfTheFirstHoldsLess) {
+  FakeDevice device;
+  TotalFamily family;
+  BinaryMemo memo;
+  const Problem problem = family.problem(100'000);
+  const Candidate first = choose_by_model(device, problem, 131072, memo).trial.candidate;
+  const std::string text = family.space().to_string(first.policy);
+  FakeDevice crowded;
+  crowded.script = [&](std::string_view source) {
+    return source == text ? FakeKernel{.resident_blocks = 1} : FakeKernel{};
+  };
+  BinaryMemo other;
+  const ModelChoice second = choose_by_model(crowded, problem, 131072, other);
+  EXPECT_NE(second.trial.candidate.policy, first.policy);
+  EXPECT_GT(crowded.compiles(), 1);
+  EXPECT_LE(crowded.compiles(), kMostFirstChoices);
 }
 
 TEST(ChooseByModel, SaysWhyNothingWorks) {

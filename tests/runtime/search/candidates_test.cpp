@@ -144,6 +144,24 @@ TEST(Candidates, WhatSpillsIsRejected) {
   EXPECT_EQ(list.rejected.front().reason, Reason(ReasonCode::spills, {400}));
 }
 
+TEST(Candidates, HaveNoMoreBytesInFlightThanTheirCompiledCode) {
+  const Problem problem = sum_f32(1 << 20);
+  CompiledPolicy policy = compiled(h100_facts(), problem, reduce(256, 8, Finish::last_block));
+  const Trial hoped = list_one(h100_facts(), problem, policy).candidates.at(0);
+  for (const int more : {8 * 16, 16 * 16}) {  // a kernel that loads the next tile early has twice as many
+    policy.thread_bytes_in_flight = more;
+    EXPECT_EQ(list_one(h100_facts(), problem, policy).candidates.at(0).bytes_in_flight_per_sm,
+              hoped.bytes_in_flight_per_sm);
+  }
+  policy.thread_bytes_in_flight = 16;  // ptxas reused the registers: one load waits for the other
+  for (const Trial& trial : list_one(h100_facts(), problem, policy).candidates) {
+    EXPECT_GT(trial.predicted_us, hoped.predicted_us);
+    if (trial.candidate.geometry == hoped.candidate.geometry) {
+      EXPECT_EQ(trial.bytes_in_flight_per_sm, hoped.bytes_in_flight_per_sm / 8);
+    }
+  }
+}
+
 TEST(Candidates, WhatNeedsTooMuchWorkspaceIsRejected) {
   const Problem problem = sum_f32(1 << 26);
   const CandidateList list = list_one(
