@@ -1,6 +1,7 @@
 #include "benchmarks/first_result/sample.h"
 
 #include <chrono>
+#include <cstddef>
 #include <fstream>
 #include <map>
 #include <string>
@@ -56,14 +57,15 @@ thread_local Ranges ranges;
 constexpr trace::Listener kStopwatch{.push = [](const std::string& message) { ranges.push(message); },
                                      .pop = []() noexcept { ranges.pop(); }};
 
-/// Memory that the program has already, as it has a context: not from Hone, whose first allocation is measured.
+/// Zeros in memory that the program has already, as it has a context: not from Hone, whose first allocation and first
+/// fill are measured.
 class Array {
  public:
   Array(const std::shared_ptr<Device>& device, std::size_t bytes) {
 #ifdef HONE_WITH_CUDA_RUNTIME
     if (device->facts().kind == "cuda" && cudaMalloc(&memory_, bytes) == cudaSuccess) {
-      cudaMemset(memory_, 0, bytes);
-      cudaDeviceSynchronize();
+      const std::vector<std::byte> zeros(bytes);
+      cudaMemcpy(memory_, zeros.data(), bytes, cudaMemcpyHostToDevice);
       return;
     }
 #endif
