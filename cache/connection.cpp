@@ -11,6 +11,7 @@
 #include "cache/guarded_vfs.h"
 #include "cache/mount_locks.h"
 #include "cache/place.h"
+#include "cache/step.h"
 
 namespace hone::cache {
 namespace {
@@ -73,6 +74,7 @@ Connection::Connection(const std::filesystem::path& path, Access access, Trust t
     : path_(path),
       limits_(std::make_unique<Limits>(Limits{.deadline = Clock::now() + kDeadline})),
       vfs_(std::make_unique<GuardedVfs>()) {
+  const Step step("open");
   Place place = find_place(path);
   if (access == Access::write && trust != Trust::alone) require_locks(place.path);
   if (!place.exists && access == Access::write && place.distrust.empty()) {

@@ -8,6 +8,7 @@
 
 #include "cache/errors.h"
 #include "cache/properties.h"
+#include "cache/step.h"
 
 namespace hone::cache {
 namespace {
@@ -93,6 +94,7 @@ std::int64_t checked_version(Connection& connection, const std::filesystem::path
 }  // namespace
 
 std::int64_t check_schema(Connection& connection, const std::filesystem::path& path, Access access) {
+  const Step step("check schema");
   const std::int64_t version = checked_version(connection, path, access);
   connection.set_schema_version(version);
   return version;

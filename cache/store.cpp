@@ -10,6 +10,7 @@
 #include "cache/notes.h"
 #include "cache/row_sql.h"
 #include "cache/rows.h"
+#include "cache/step.h"
 #include "cache/transact.h"
 
 namespace hone::cache {
@@ -134,7 +135,14 @@ std::optional<Attempt> read_attempt(Connection& connection, std::int64_t winner_
   return Attempt{.started_at = row->tuning.started_at, .ms = row->tuning.compile_ms + row->tuning.measure_ms};
 }
 
+/// The code of a winner; nullopt if it was evicted or is damaged.
+std::optional<BinaryRecord> read_code(Connection& connection, const std::string& digest) {
+  const Step step("read code");
+  return read_binary(connection, digest);
+}
+
 std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uint64_t& damaged) {
+  const Step step("find winner");
   Statement candidates = select_with_key(connection, query, kServesExtents);
   candidates.bind(query.launch_context).bind(query.alignment);
   for (const std::int64_t extent : query.extents) candidates.bind(extent);
@@ -160,7 +168,7 @@ std::optional<Hit> find_hit(Connection& connection, const Query& query, std::uin
                          without_code->stale_driver != hit.stale_driver)) {
       break;
     }
-    hit.binary = read_binary(connection, row.stored.binary_digest);
+    hit.binary = read_code(connection, row.stored.binary_digest);
     if (hit.binary) return hit;
     if (row.stored.binary_bytes > 0) ++damaged;  // otherwise it was evicted
     if (query.code == CodeUse::optional && !without_code) without_code = std::move(hit);

@@ -21,7 +21,9 @@ int main() try {
           },
   });
 
-  hone::Session session(hone::Device::open("auto"));
+  hone::SessionOptions options = hone::SessionOptions::from_environment();
+  options.on_miss = hone::MissPolicy::tune;  // the first launch measures; by default a model chooses
+  hone::Session session(hone::Device::open("auto"), options);
   const std::vector<float> ones(1'000'000, 1.0f);
   const hone::DeviceBuffer x(session.device(), ones), y(session.device(), ones);
   const hone::Choice choice = session.launch(axpy, {2.5f, x, y}, ones.size(), nullptr);

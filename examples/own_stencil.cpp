@@ -49,7 +49,9 @@ int main() try {
           },
   });
 
-  hone::Session session(hone::Device::open("auto"));
+  hone::SessionOptions options = hone::SessionOptions::from_environment();
+  options.on_miss = hone::MissPolicy::tune;  // the first launch measures; by default a model chooses
+  hone::Session session(hone::Device::open("auto"), options);
   const hone::DeviceBuffer in(session.device(), std::vector<float>(1000 * 700, 1)), out(session.device(), 2'800'000);
   const hone::Choice choice = session.launch(blur, {in, out}, {1000, 700}, nullptr);
   std::printf("the blur of ones is %.1f, by %s\n", out.to_host<float>().back(),

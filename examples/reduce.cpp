@@ -19,8 +19,9 @@ int main(int argc, char** argv) try {
   const hone::DeviceBuffer out(device, sizeof(float));
   device->copy_to_device(in.data(), values.data(), in.size_bytes(), stream);
 
-  // The first call ever tunes, which takes seconds; in a later process it loads the stored winner, which takes
-  // milliseconds; from then on a call looks up, launches and returns.
+  // The first call ever takes the kernel that a model expects to be fastest, and compiles it. `hone tune --missed` then
+  // finds out which is. A later process loads the stored winner, which takes milliseconds; from then on a call looks
+  // up, launches and returns.
   const hone::Choice choice = hone::tuned_reduce(session, hone::sum, in.as<float>(), n, out.as<float>(), stream);
 
   float sum = 0;
@@ -33,7 +34,8 @@ int main(int argc, char** argv) try {
 
   std::printf("%s: the sum of %lld copies of 1.23f\n", device->facts().name.c_str(), static_cast<long long>(n));
   std::printf("  exact       %.1f\n", static_cast<double>(n) * 1.23f);
-  std::printf("  Hone        %.1f  (kernel from: %s; units compiled: %llu)\n", sum, name(choice.source).data(),
+  std::printf("  Hone        %.1f  (kernel from: %s, %s; units compiled: %llu)\n", sum, name(choice.source).data(),
+              choice.winner->tuned ? "tuned" : "not tuned yet",
               static_cast<unsigned long long>(session.counters().compiles));
   std::printf("  float loop  %.1f\n", naive);
 } catch (const hone::Error& error) {

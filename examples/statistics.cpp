@@ -28,7 +28,7 @@ int main() try {
   hone::tuned_reduce(session, hone::fuse(hone::sum, hone::mean, hone::minmax), in.as<float>(), n,
                      std::tuple(&results->sum, &results->mean, results->extremes), stream.get());
 
-  // These expressions are compiled at run time, then tuned, verified and cached like Hone's own reductions.
+  // These expressions are compiled at run time, and verified, tuned and cached like Hone's own reductions.
   const hone::CustomReduction geometric_mean({.name = "geometric_mean",
                                               .map = "log(Acc(x))",
                                               .combine = "a + b",

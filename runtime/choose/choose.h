@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include <hone/tuning.h>
 
@@ -21,10 +23,16 @@ struct ModelChoice {
   std::shared_ptr<const Module> module;
 };
 
-/// Compiles policies in the order of the ranking until one has a candidate and no later one promises to be better than
-/// it is by its compiled code (may_be_better()): as a rule, the first. Where all are pruned, the best of them serves. May run while the caller captures a stream. Throws compile_failed when no policy of the
-/// family gives a candidate, unsupported when there is no compiler.
-ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo);
+/// Says what is wrong with a choice; "" if nothing is (choice_check.h).
+using ChoiceCheck = std::function<std::string(const ModelChoice&)>;
+
+/// Compiles policies in the order of the ranking until one has a candidate that passes the check, and no later one
+/// promises to be better than it is by its compiled code (may_be_better()): as a rule, the first. Where all are pruned,
+/// the best of them serves. Without a check, it may run while the caller captures a stream. Throws compile_failed when
+/// no policy of the family gives a candidate, device_failed when three do not pass, and unsupported when there is no
+/// compiler.
+ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo,
+                            const ChoiceCheck& check = {});
 
 /// Throws Error(invalid_argument) when the family refuses the problem.
 void require_accepted(const Problem& problem);

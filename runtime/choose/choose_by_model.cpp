@@ -1,3 +1,4 @@
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,22 +21,60 @@ void require_accepted(const Problem& problem) {
 
 namespace {
 
+/// Choices that may be wrong before a call fails: each is another run of the compiler, and if these are wrong, it is
+/// hardly because of their policies.
+constexpr int kMostWrong = 3;
+
 ModelChoice choice_of(const Trial& trial, const CompiledCode& code) {
   ModelChoice choice{.trial = trial, .binary = code.binary, .module = code.module};
   choice.trial.is_default = true;
   return choice;
 }
 
+/// What a compiled policy has to offer.
+struct Offer {
+  std::optional<ModelChoice> choice = {};
+  bool is_pruned = false;
+  std::string reason = {};  ///< why there is no choice, or why it is pruned
+};
+
+Offer offer_of(Device& device, const Problem& problem, const Policy& policy, const Unit& unit,
+               std::shared_ptr<const Binary> binary, std::size_t workspace_bytes) {
+  try {
+    const CompiledCode code = load_policy(device, problem, policy, unit, std::move(binary));
+    const auto list_with = [&](Pruning pruning) {
+      return list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes, pruning);
+    };
+    const CandidateList list = list_with(Pruning::on);
+    if (!list.candidates.empty()) return {.choice = choice_of(list.candidates.front(), code)};
+    Offer offer{.is_pruned = true, .reason = list.rejected.front().reason.text()};
+    const CandidateList all = list_with(Pruning::off);
+    if (!all.candidates.empty()) offer.choice = choice_of(all.candidates.front(), code);
+    return offer;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::device_lost) throw;
+    return {.reason = error.what()};
+  }
+}
+
 }  // namespace
 
-ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo) {
+ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo,
+                            const ChoiceCheck& check) {
   require_accepted(problem);
   PolicyRanking ranking = rank_policies(device.facts(), problem);
   if (ranking.policies.empty()) ranking = rank_policies(device.facts(), problem, Pruning::off);
   std::optional<ModelChoice> best, pruned;  // an opinion fails no call
-  int choices = 0;
-  std::string last_reason;
+  std::string last_reason, fault;
+  int choices = 0, wrong = 0;
+  const auto passes = [&](const ModelChoice& choice) {
+    fault = check ? check(choice) : "";
+    if (fault.empty()) return true;
+    fault = fmt::format("{}: {}", problem.family->space().to_string(choice.trial.candidate.policy), fault);
+    return ++wrong, false;
+  };
   for (const RankedPolicy& ranked : ranking.policies) {
+    if (wrong == kMostWrong) break;
     if (best && (choices == kMostFirstChoices || !may_be_better(ranked, best->trial.predicted_us))) break;
     const Unit unit = unit_of(problem, ranked.policy);
     const CompileOutcome outcome = memo.compile(device, std::span(&unit, 1)).front();
@@ -46,28 +85,22 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
       last_reason = outcome.error;
       continue;
     }
-    try {
-      const CompiledCode code = load_policy(device, problem, ranked.policy, unit, outcome.binary);
-      const auto list_with = [&](Pruning pruning) {
-        return list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes, pruning);
-      };
-      const CandidateList list = list_with(Pruning::on);
-      if (!list.candidates.empty()) {
-        const Trial& first = list.candidates.front();
-        if (!best || first.predicted_us < best->trial.predicted_us) best = choice_of(first, code);
-        ++choices;
-        continue;
-      }
-      const CandidateList all = list_with(Pruning::off);
-      if (!pruned && !all.candidates.empty()) pruned = choice_of(all.candidates.front(), code);
-      last_reason = list.rejected.front().reason.text();
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::device_lost) throw;
-      last_reason = error.what();
+    Offer offer = offer_of(device, problem, ranked.policy, unit, outcome.binary, workspace_bytes);
+    if (!offer.reason.empty()) last_reason = offer.reason;
+    if (!offer.choice) continue;
+    if (offer.is_pruned) {
+      if (!pruned) pruned = *std::move(offer.choice);
+      continue;
     }
+    ++choices;
+    const bool is_better = !best || offer.choice->trial.predicted_us < best->trial.predicted_us;
+    if (is_better && passes(*offer.choice)) best = *std::move(offer.choice);
   }
   if (best) return *std::move(best);
-  if (pruned) return *std::move(pruned);
+  if (wrong < kMostWrong && pruned && passes(*pruned)) return *std::move(pruned);
+  if (wrong > 0)
+    throw Error(ErrorCode::device_failed, fmt::format("the first choices for {} do not work on {}; {}",
+                                                      to_string(problem), device.name(), fault));
   if (last_reason.empty())
     last_reason = ranking.rejected.empty() ? "its space is empty" : ranking.rejected.back().reason.text();
   throw Error(ErrorCode::compile_failed,

@@ -64,6 +64,7 @@ CompiledCode load_policy(Device& device, const Problem& problem, const Policy& p
   }
   require_matching_arguments(problem, policy, unit, *code.module);
 
+  const TraceRange traced([] { return std::string("occupancy"); });
   // Every kernel of the unit must be resident; the one with the fewest blocks decides.
   CompiledPolicy& compiled = code.compiled;
   compiled.resources = code.module->kernel(0).resources;

@@ -12,6 +12,7 @@
 #include "cache/claims.h"
 #include "cache/digest.h"
 #include "runtime/choose/compiled.h"
+#include "runtime/trace/trace_range.h"
 
 namespace hone {
 namespace {
@@ -190,6 +191,7 @@ cache::KeyRecord CacheBridge::key_of(const Problem& problem, const std::array<Si
 }
 
 cache::Query CacheBridge::query_of(const Problem& problem) const {
+  const TraceRange traced([] { return std::string("key"); });
   cache::Query query;
   query.device = device_record_;
   query.toolchain = toolchain(problem);

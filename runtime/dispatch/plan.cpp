@@ -53,7 +53,7 @@ Plan Session::make_plan(const Problem& problem) {
   state->core = &impl_->core();
   state->planned = problem;
   state->plan = impl_->resolve(problem, false).plan;
-  if (state->plan->needs_workspace) state->workspace = zeroed_buffer(impl_->core().device(), kWorkspaceBytes);
+  if (state->plan->needs_workspace) state->workspace = make_workspaces(impl_->core().device(), 1);
   return Plan(std::move(state));
 }
 

@@ -75,9 +75,11 @@ Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
     if (!tuned) return postpone(problem);
     if (tuned->plan) return *tuned;
   }
-  if (const Resolved found = nearest_.serve(problem, cached.untuned, capturing); found.plan) return found;
-  if (on_miss == MissPolicy::error) throw not_tuned(problem);
-  return {&tuning_.choose_heuristic(problem, capturing), ChoiceSource::heuristic};
+  Resolved found = nearest_.serve(problem, cached.untuned, capturing);
+  if (!found.plan && on_miss == MissPolicy::error) throw not_tuned(problem);
+  if (!found.plan) found = {&tuning_.choose_heuristic(problem, capturing), ChoiceSource::heuristic};
+  if (on_miss == MissPolicy::heuristic) report_untuned(problem);
+  return found;
 }
 
 /// Serves a problem that another process is tuning with a provisional plan, and looks for the winner later: first after
@@ -93,17 +95,29 @@ Resolved Session::Impl::postpone(const Problem& problem) {
   return {&plans_.postpone(problem, *provisional.plan, core_.options().tune_budget), provisional.source};
 }
 
-Error Session::Impl::not_tuned(const Problem& problem) const {
+/// `is_noted`: the cache file lists the problem as missed.
+std::string Session::Impl::how_to_tune(const Problem& problem, bool is_noted) const {
   const std::string path = core_.options().cache_path.string(), arguments = tune_arguments(problem);
-  const std::string advice = arguments.empty() || path.empty()
-                                 ? "tune it with Session::tune()"
-                                 : fmt::format("tune it with: hone tune {} --device {} --cache {}", arguments,
-                                               core_.device()->name(), shell_quoted(path));
+  if (arguments.empty() || path.empty()) return "tune it with Session::tune()";
+  return fmt::format("tune it with: hone tune {} --device {} --cache {}", is_noted ? "--missed" : arguments,
+                     core_.device()->name(), shell_quoted(path));
+}
+
+void Session::Impl::report_untuned(const Problem& problem) {
+  const SessionOptions& options = core_.options();
+  if (!options.report_untuned || std::exchange(has_reported_untuned_, true)) return;
+  options.report_untuned(fmt::format("no winner was tuned for {} on {} ({}), so a prediction chose the kernel; {}",
+                                     to_string(problem), core_.device()->name(), core_.facts().name,
+                                     how_to_tune(problem, !options.cache_read_only)));
+}
+
+Error Session::Impl::not_tuned(const Problem& problem) const {
+  const std::string path = core_.options().cache_path.string();
   return Error(
       ErrorCode::not_tuned,
       fmt::format("no winner serves {} on {} ({}), and the session's policy is to report that; looked in {}; {}",
                   to_string(problem), core_.device()->name(), core_.facts().name, path.empty() ? "memory only" : path,
-                  advice));
+                  how_to_tune(problem, false)));
 }
 
 void Session::Impl::pin() {

@@ -1,10 +1,20 @@
 #include "runtime/dispatch/session_core.h"
 
+#include <atomic>
 #include <utility>
 
+#include "cache/step.h"
 #include "runtime/trace/trace_range.h"
 
 namespace hone {
+namespace {
+
+/// The steps of the cache, which knows no profilers, become ranges.
+constexpr cache::StepObserver kRanges{
+    .begin = [](const char* step) { trace::listener.load(std::memory_order_relaxed)->push(step); },
+    .end = []() noexcept { trace::listener.load(std::memory_order_relaxed)->pop(); }};
+
+}  // namespace
 
 SessionCore::SessionCore(std::shared_ptr<Device> device, SessionOptions options)
     : device_(std::move(device)),
@@ -12,6 +22,7 @@ SessionCore::SessionCore(std::shared_ptr<Device> device, SessionOptions options)
       stats_(options_.stats_folder, *device_),
       cache_(*device_, options_, [this](const cache::LayerFailure& failure) { count_cache_failure(failure); }) {
   start_tracing();
+  if (trace::listener.load() != nullptr) cache::step_observer.store(&kRanges);
   if (stats_.is_wanted()) stats_.write(counters());
 }
 

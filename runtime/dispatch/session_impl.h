@@ -44,6 +44,8 @@ class Session::Impl {
   Resolved miss(const Problem& problem, bool capturing);
   Resolved postpone(const Problem& problem);
   Error not_tuned(const Problem& problem) const;
+  std::string how_to_tune(const Problem& problem, bool is_noted) const;
+  void report_untuned(const Problem& problem);
   void require_unpinned(std::string_view function) const;
   int take_over(std::string_view winners);
 
@@ -54,6 +56,7 @@ class Session::Impl {
   NearestWinner nearest_;
   TuningService tuning_;
   std::mutex miss_mutex_;  ///< one miss at a time: tunings would disturb each other's measurements
+  bool has_reported_untuned_ = false;
 };
 
 }  // namespace hone

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -78,11 +79,17 @@ bool is_on(const char* name, std::string_view on, std::string_view off, bool oth
 
 MissPolicy miss_policy() {
   const auto text = variable("HONE_ON_MISS");
-  if (!text || *text == "tune") return MissPolicy::tune;
-  if (*text == "heuristic") return MissPolicy::heuristic;
+  if (!text || *text == "heuristic") return MissPolicy::heuristic;
+  if (*text == "tune") return MissPolicy::tune;
   if (*text == "error") return MissPolicy::error;
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("HONE_ON_MISS is '{}'; it can be tune, heuristic or error", *text));
+              fmt::format("HONE_ON_MISS is '{}'; it can be heuristic, tune or error", *text));
+}
+
+/// A program may have many sessions, and its user needs to read it once.
+void say_once(std::string_view message) {
+  static std::atomic<bool> is_said = false;
+  if (!is_said.exchange(true)) fmt::print(stderr, "hone: {}\n", message);
 }
 
 Objective chosen_objective() {
@@ -120,6 +127,7 @@ SessionOptions SessionOptions::from_environment() {
   options.validate_pointers = is_on("HONE_VALIDATE", "1", "0", false);
   if (const auto folder = variable("HONE_STATS")) options.stats_folder = std::filesystem::absolute(*folder);
   options.report_cache_failure = [](std::string_view message) { fmt::print(stderr, "hone: {}\n", message); };
+  if (!variable("HONE_ON_MISS")) options.report_untuned = say_once;
   return options;
 }
 

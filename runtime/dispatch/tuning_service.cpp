@@ -10,7 +10,9 @@
 
 #include <hone/error.h>
 #include <hone/sdk/portfolio.h>
+#include <hone/tune_arguments.h>
 
+#include "runtime/choose/choice_check.h"
 #include "runtime/choose/choose.h"
 #include "runtime/choose/compiled.h"
 #include "runtime/choose/policy_loader.h"
@@ -76,7 +78,12 @@ std::optional<Resolved> TuningService::tune_miss(const Problem& problem, bool ha
 }
 
 const LoadedPlan& TuningService::choose_heuristic(const Problem& problem, bool capturing) {
-  const ModelChoice choice = choose_by_model(*core_.device(), problem, kWorkspaceBytes, core_.memo());
+  ChoiceCheck check;  // Families that are built in are verified by Hone's own tests.
+  if (!capturing && tune_arguments(problem).empty())
+    check = [&](const ModelChoice& made) {
+      return fault_of_choice(core_.device(), problem, made.trial.candidate, made.module, core_.memo());
+    };
+  const ModelChoice choice = choose_by_model(*core_.device(), problem, kWorkspaceBytes, core_.memo(), check);
   const Winner winner = make_winner(problem, choice.trial, false);
   const LoadedPlan& plan = plans_.install(problem, winner, choice.module, capturing);
   core_.cache().publish(problem, winner, *choice.binary, nullptr);

@@ -33,8 +33,9 @@ class TuningService {
   /// here. Throws compile_failed or device_failed when no candidate works.
   std::optional<Resolved> tune_miss(const Problem& problem, bool has_misfit);
 
-  /// The occupancy model's first choice, stored as untuned. May run while the caller captures a stream. Throws as
-  /// choose_by_model().
+  /// The occupancy model's first choice, stored as untuned. That of a kernel or reduction of the program is verified on
+  /// a small problem first, except while the caller captures a stream. Throws as choose_by_model() and
+  /// fault_of_choice().
   const LoadedPlan& choose_heuristic(const Problem& problem, bool capturing);
 
   /// As choose_heuristic(); where several processes ask at once, one compiles and the others wait, for ten seconds at

@@ -1,5 +1,6 @@
 #include "runtime/dispatch/workspace_pool.h"
 
+#include <string>
 #include <thread>
 
 #include <fmt/format.h>
@@ -8,6 +9,8 @@
 #include <hone/kernel_family.h>
 #include <hone/own_stream.h>
 
+#include "runtime/trace/trace_range.h"
+
 namespace hone {
 namespace {
 
@@ -15,17 +18,21 @@ constexpr int kStreamsPerAllocation = 8;
 
 }  // namespace
 
-DeviceBuffer zeroed_buffer(const std::shared_ptr<Device>& device, std::size_t bytes) {
-  DeviceBuffer buffer(device, bytes);
+DeviceBuffer make_workspaces(const std::shared_ptr<Device>& device, int count) {
+  const TraceRange traced([] { return std::string("workspaces"); });
+  DeviceBuffer buffer(device, static_cast<std::size_t>(count) * kWorkspaceBytes);
   const OwnStream stream(*device);
-  device->fill_bytes(buffer.data(), 0, bytes, stream.get());
+  for (int i = 0; i < count; ++i)
+    device->fill_bytes(buffer.as<std::byte>() + static_cast<std::size_t>(i) * kWorkspaceBytes, 0, kWorkspaceHeaderBytes,
+                       stream.get());
   device->synchronize(stream.get());
   return buffer;
 }
 
 WorkspacePool::WorkspacePool(std::shared_ptr<Device> device, int for_captures)
     : device_(std::move(device)), for_captures_(for_captures) {
-  allocate(free_for_captures_, for_captures);
+  // Those of the first streams come along: nearly every session needs one, and one allocation is cheaper than two.
+  if (for_captures > 0) allocate(for_captures);
 }
 
 WorkspaceLease WorkspacePool::take(const StreamState& stream) {
@@ -80,20 +87,21 @@ Workspace& WorkspacePool::make(bool capturing) {
                             "during capture; launch through a Plan of your own, or raise "
                             "SessionOptions::capture_workspaces",
                             for_captures_));
-  if (free.empty()) allocate(free, kStreamsPerAllocation);
+  if (free.empty()) allocate(0);
   Workspace& workspace = *free.back();
   if (!capturing) of_streams_.push_back(&workspace);
   free.pop_back();
   return workspace;
 }
 
-void WorkspacePool::allocate(std::vector<Workspace*>& free, int count) {
-  if (count == 0) return;
-  DeviceBuffer memory = zeroed_buffer(device_, static_cast<std::size_t>(count) * kWorkspaceBytes);
+/// Allocates so many, and those of a few streams.
+void WorkspacePool::allocate(int for_captures) {
+  const int count = for_captures + kStreamsPerAllocation;
+  DeviceBuffer memory = make_workspaces(device_, count);
   for (int i = count - 1; i >= 0; --i) {
     Workspace& workspace = workspaces_.emplace_back();
     workspace.memory = memory.as<std::byte>() + static_cast<std::size_t>(i) * kWorkspaceBytes;
-    free.push_back(&workspace);
+    (i < for_captures ? free_for_captures_ : free_).push_back(&workspace);
   }
   memory_.push_back(std::move(memory));
 }

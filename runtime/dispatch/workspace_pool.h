@@ -16,8 +16,8 @@
 
 namespace hone {
 
-/// Device memory that holds zeros. Waits for a stream of its own.
-DeviceBuffer zeroed_buffer(const std::shared_ptr<Device>& device, std::size_t bytes);
+/// `count` workspaces of kWorkspaceBytes, one behind the other, whose headers are zero. Waits for a stream of its own.
+DeviceBuffer make_workspaces(const std::shared_ptr<Device>& device, int count);
 
 /// A piece of scratch memory of one stream or captured graph. On a cache line of its own: every call writes is_taken.
 struct alignas(64) Workspace {
@@ -43,14 +43,15 @@ class WorkspaceLease {
   Workspace* workspace_;
 };
 
-/// Hands out workspaces of kWorkspaceBytes, zeroed when they are made. Each belongs to one stream, or to one graph
-/// under construction, so that calls in different streams never share one; and of the calls that several threads
-/// enqueue in one stream at once each gets another, so that no launch comes between the launches of a call and writes
-/// to its partial results. A stream that one thread at a time uses has one workspace. They are kept until recycle() or
-/// the end of the pool. Thread-safe; where a stream is known and has a free workspace, take() takes no lock.
+/// Hands out workspaces of kWorkspaceBytes, whose headers are zero when they are made. Each belongs to one stream, or to
+/// one graph under construction, so that calls in different streams never share one; and of the calls that several
+/// threads enqueue in one stream at once each gets another, so that no launch comes between the launches of a call and
+/// writes to its partial results. A stream that one thread at a time uses has one workspace. They are kept until
+/// recycle() or the end of the pool. Thread-safe; where a stream is known and has a free workspace, take() takes no
+/// lock.
 class WorkspacePool {
  public:
-  /// Allocates `for_captures` workspaces that only captured graphs get.
+  /// Allocates `for_captures` workspaces that only captured graphs get and, if these are any, those of a few streams.
   WorkspacePool(std::shared_ptr<Device> device, int for_captures);
 
   /// A workspace of the stream. A stream that is being captured gets one for that graph from the reserve, where nothing
@@ -74,7 +75,7 @@ class WorkspacePool {
   Workspace& first_of(const Owner& owner, bool capturing);
   Workspace& following(Workspace& workspace, Workspace& first, bool capturing);
   Workspace& make(bool capturing);
-  void allocate(std::vector<Workspace*>& free, int count);
+  void allocate(int for_captures);
 
   std::shared_ptr<Device> device_;
   AppendOnlyMap<Owner, Workspace*> owners_;

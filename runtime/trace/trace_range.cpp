@@ -8,7 +8,9 @@
 
 namespace hone {
 
-namespace trace {
+namespace {
+
+nvtxDomainHandle_t domain = nullptr;
 
 void push(const std::string& message) {
   nvtxEventAttributes_t attributes{};
@@ -16,18 +18,24 @@ void push(const std::string& message) {
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
   attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
   attributes.message.ascii = message.c_str();
-  nvtxDomainRangePushEx(static_cast<nvtxDomainHandle_t>(domain.load(std::memory_order_relaxed)), &attributes);
+  nvtxDomainRangePushEx(domain, &attributes);
 }
 
-void pop() noexcept { nvtxDomainRangePop(static_cast<nvtxDomainHandle_t>(domain.load(std::memory_order_relaxed))); }
+void pop() noexcept { nvtxDomainRangePop(domain); }
 
-}  // namespace trace
+constexpr trace::Listener kNvtx{push, pop};
+
+}  // namespace
 
 void start_tracing() {
   static std::once_flag once;
   // NVTX takes the path of the tool's library from the environment.
   if (getauxval(AT_SECURE) != 0) return;
-  std::call_once(once, [] { trace::domain.store(nvtxDomainCreateA("hone"), std::memory_order_relaxed); });
+  std::call_once(once, [] {
+    if (trace::listener.load(std::memory_order_relaxed) != nullptr) return;
+    domain = nvtxDomainCreateA("hone");
+    if (domain != nullptr) trace::listener.store(&kNvtx, std::memory_order_release);
+  });
 }
 
 }  // namespace hone

@@ -1,60 +1,51 @@
-// TraceRange: a range on the time line of a profiler that understands NVTX, in the domain "hone".
+// TraceRange: a range on the time line of whoever listens: a profiler that understands NVTX, in the domain "hone", or a
+// benchmark.
 #pragma once
 
-#ifdef HONE_WITH_NVTX
 #include <atomic>
-#endif
 #include <string>
 
 namespace hone {
 
-#ifdef HONE_WITH_NVTX
-
 namespace trace {
 
-/// The handle of the domain; null until start_tracing() has found a tool that listens.
-inline constinit std::atomic<void*> domain = nullptr;
+struct Listener {
+  void (*push)(const std::string& message);
+  void (*pop)() noexcept;
+};
 
-void push(const std::string& message);
-void pop() noexcept;
+/// Null as long as nobody listens.
+inline constinit std::atomic<const Listener*> listener = nullptr;
 
 }  // namespace trace
 
-/// Asks once whether a tool listens (NVTX_INJECTION64_PATH, or one that is in the process already). Cold: it may load
-/// the tool's library. A process with more rights than its user asks no tool.
+/// Asks once whether a tool listens (NVTX_INJECTION64_PATH, or one that is in the process already), unless somebody
+/// does. Cold: it may load the tool's library. A process with more rights than its user asks no tool. Does nothing in a
+/// build without NVTX.
+#ifdef HONE_WITH_NVTX
 void start_tracing();
+#else
+inline void start_tracing() {}
+#endif
 
-/// Marks the time until it is destroyed, in the calling thread. Where no tool listens, that is one relaxed load.
+/// Marks the time until it is destroyed, in the calling thread. Where nobody listens, that is one relaxed load.
 class TraceRange {
  public:
-  /// `make_message()` gives the text; it is called only if a tool listens.
+  /// `make_message()` gives the text; it is called only if somebody listens.
   template <class MakeMessage>
-  explicit TraceRange(const MakeMessage& make_message) : is_open_(trace::domain.load(std::memory_order_relaxed)) {
-    if (is_open_) [[unlikely]]
-      trace::push(make_message());
+  explicit TraceRange(const MakeMessage& make_message) : listener_(trace::listener.load(std::memory_order_relaxed)) {
+    if (listener_) [[unlikely]]
+      listener_->push(make_message());
   }
   ~TraceRange() {
-    if (is_open_) [[unlikely]]
-      trace::pop();
+    if (listener_) [[unlikely]]
+      listener_->pop();
   }
   TraceRange(const TraceRange&) = delete;
   TraceRange& operator=(const TraceRange&) = delete;
 
  private:
-  const bool is_open_;
+  const trace::Listener* const listener_;
 };
-
-#else
-
-inline void start_tracing() {}
-
-class TraceRange {
- public:
-  template <class MakeMessage>
-  explicit TraceRange(const MakeMessage&) {}
-  ~TraceRange() {}
-};
-
-#endif
 
 }  // namespace hone

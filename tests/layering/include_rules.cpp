@@ -45,8 +45,9 @@ const IncludeRules& house_rules() {
               {.folder = "runtime/jit/", .may_include = {kPublic, kPrelude, "cache/digest.h", "runtime/trace/"}},
               {.folder = "runtime/device/nvml/", .may_include = {kPublic}},
               {.folder = "runtime/device/host/",
-               .may_include = {kPublic, kPrelude, "runtime/jit/", "runtime/device/nvml/"}},
-              {.folder = "runtime/device/cuda/", .may_include = {kPublic, "runtime/jit/", "runtime/device/nvml/"}},
+               .may_include = {kPublic, kPrelude, "runtime/jit/", "runtime/device/nvml/", "runtime/trace/"}},
+              {.folder = "runtime/device/cuda/",
+               .may_include = {kPublic, "runtime/jit/", "runtime/device/nvml/", "runtime/trace/"}},
               {.folder = "runtime/device/",
                .may_include = {kPublic, "runtime/device/host/", "runtime/device/cuda/", "runtime/jit/",
                                "kernel_templates/small_float.cuh"}},
@@ -92,6 +93,9 @@ const IncludeRules& house_rules() {
               {.folder = "examples/", .may_include = {kPublic}},
               {.folder = "examples/kernel_test/", .may_include = {kPublic}},
               {.folder = "benchmarks/", .may_include = {kPublic}},
+              {.folder = "benchmarks/first_result/",
+               .may_include = {kPublic, "benchmarks/common/", "benchmarks/tuner_regret/process.h", "cache/",
+                               "runtime/trace/"}},
           },
       .libraries =
           {

@@ -63,7 +63,10 @@ void add_array_options(CLI::App& command, ArrayOptions& options, bool has_axis) 
 SessionOptions session_options(const ArrayOptions& options, const Context& context) {
   SessionOptions result = context.environment.session_options();
   choose_cache(result, options.cache);
-  if (!options.on_miss.empty()) result.on_miss = parse_miss_policy(options.on_miss);
+  if (!options.on_miss.empty()) {
+    result.on_miss = parse_miss_policy(options.on_miss);
+    result.report_untuned = {};
+  }
   if (!options.budget.empty()) result.tune_budget = parse_duration(options.budget);
   return result;
 }

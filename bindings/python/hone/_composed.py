@@ -57,7 +57,7 @@ class Reduction(_native.Reduction):
     """A reduction by CUDA C++ expressions: finish(combine of all map(x, i), n).
 
     Expressions may use ``Acc``, the accumulator's type, and what `declarations` defines; they include no headers. They
-    are compiled at the first call, and tuned, verified and cached as the other reductions are.
+    are compiled and verified at the first call, and tuned and cached as the other reductions are.
 
     Parameters
     ----------

@@ -47,7 +47,8 @@ class Session(_native.Session):
     on_miss : {'heuristic', 'tune', 'error'}, optional
         What a call does for which no winner is known: compile the first choice of the occupancy model, or take the
         winner of the nearest class, in tens of milliseconds; tune, which takes seconds; or raise `NotTunedError`. By
-        default what ``HONE_ON_MISS`` says, or ``'heuristic'``.
+        default what ``HONE_ON_MISS`` says, or ``'heuristic'``; unless that is set, the first such call of the process
+        says on standard error how to tune it.
     tune_budget : float, optional
         Seconds to spend on a tuning. The default is 2.
     cache : path, optional
@@ -85,8 +86,6 @@ class Session(_native.Session):
         validate: bool = False,
         objective: str | None = None,
     ) -> None:
-        if on_miss is None and "HONE_ON_MISS" not in os.environ:
-            on_miss = "heuristic"
         if on_miss is not None and on_miss not in _ON_MISS:
             raise ValueError(f"on_miss is {on_miss!r}; known are {', '.join(_ON_MISS)}")
         if objective is not None and objective not in _OBJECTIVES:

@@ -5,6 +5,7 @@
 #include <hone/sdk/known_gpus.h>
 
 #include "runtime/device/cuda/cuda_check.h"
+#include "runtime/trace/trace_range.h"
 
 namespace hone {
 namespace {
@@ -19,8 +20,12 @@ int attribute(int ordinal, cudaDeviceAttr which) {
 }  // namespace
 
 DeviceFacts query_cuda_facts(int ordinal) {
+  const TraceRange traced([] { return std::string("facts"); });
   cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, ordinal), fmt::format("reading the properties of cuda:{}", ordinal));
+  {
+    const TraceRange traced_properties([] { return std::string("properties"); });
+    check(cudaGetDeviceProperties(&properties, ordinal), fmt::format("reading the properties of cuda:{}", ordinal));
+  }
   int driver_version = 0;
   check(cudaDriverGetVersion(&driver_version), "reading the driver's version");
 

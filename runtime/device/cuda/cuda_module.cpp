@@ -6,6 +6,7 @@
 #include "runtime/device/cuda/cuda_check.h"
 #include "runtime/device/cuda/cuda_scopes.h"
 #include "runtime/jit/cubin_resources.h"
+#include "runtime/trace/trace_range.h"
 
 namespace hone {
 namespace {
@@ -34,6 +35,7 @@ void refuse_unfit(const Binary& binary, int ordinal, const DeviceFacts& facts) {
 
 Kernel find_kernel(cudaLibrary_t library, const Binary& binary, const std::string& entry, int ordinal,
                    const DeviceFacts& facts) {
+  const TraceRange traced([&] { return "function " + entry; });
   cudaKernel_t kernel = nullptr;
   check(cudaLibraryGetKernel(&kernel, library, entry.c_str()), fmt::format("looking for the kernel \"{}\"", entry));
 
@@ -66,9 +68,12 @@ std::unique_ptr<CudaModule> CudaModule::load(const Binary& binary, const std::ve
                                              const DeviceFacts& facts) {
   refuse_unfit(binary, ordinal, facts);
   cudaLibrary_t library = nullptr;
-  // Without further options the driver keeps a copy of the code.
-  check(cudaLibraryLoadData(&library, binary.code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-        fmt::format("loading a cubin of {} bytes on cuda:{}", binary.code.size(), ordinal));
+  {
+    const TraceRange traced([] { return std::string("module"); });
+    // Without further options the driver keeps a copy of the code.
+    check(cudaLibraryLoadData(&library, binary.code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+          fmt::format("loading a cubin of {} bytes on cuda:{}", binary.code.size(), ordinal));
+  }
   std::unique_ptr<CudaModule> module(new CudaModule(library));
   module->kernels_.reserve(entries.size());
   for (const std::string& symbol : binary.entries.empty() ? entries : binary.entries) {

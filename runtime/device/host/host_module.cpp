@@ -13,6 +13,8 @@
 
 #include <hone/error.h>
 
+#include "runtime/trace/trace_range.h"
+
 namespace hone {
 namespace {
 
@@ -122,7 +124,11 @@ class HostModule::Library {
 };
 
 HostModule::HostModule(const Binary& binary, const std::vector<std::string>& entries) {
-  library_ = std::make_shared<Library>(binary.code);
+  {
+    const TraceRange traced([] { return std::string("module"); });
+    library_ = std::make_shared<Library>(binary.code);
+  }
+  const TraceRange traced([&] { return "function " + entries.front(); });
   descriptor_ = static_cast<const hone_host::ModuleDescriptor*>(library_->symbol("hone_host_module"));
   if (descriptor_ == nullptr) fail("it is a shared object, but not one of Hone's kernels");
   if (descriptor_->abi_version != hone_host::kAbiVersion) {

@@ -27,15 +27,20 @@ class TunableKernel;
 
 /// The policy for a miss: a call for whose problem neither memory nor a cache file has a winner.
 enum class MissPolicy : std::uint8_t {
-  tune,  ///< tune now, within SessionOptions::tune_budget, and store the winner. If another process is tuning the
-         ///< problem, wait for its winner for at most two budgets, then do as `heuristic` and look again later
-  heuristic,  ///< take the winner of the nearest tuned class, or compile the model's first choice; stored as untuned
+  /// Tune now, within SessionOptions::tune_budget, and store the winner. If another process is tuning the problem, wait
+  /// for its winner for at most two budgets, then do as `heuristic` and look again later. Candidates run in this
+  /// process, unprotected: one that hangs or crashes takes the program along. `hone tune` runs them in processes of
+  /// their own.
+  tune,
+  /// Take the winner of the nearest tuned class, or compile the model's first choice. It is stored as untuned, and the
+  /// problem is noted for `hone tune --missed`.
+  heuristic,
   error,      ///< throw Error(not_tuned)
 };
 
 struct SessionOptions {
-  /// The policy for a miss. Change it if no call may take seconds: `heuristic` takes tens of milliseconds.
-  MissPolicy on_miss = MissPolicy::tune;
+  /// The policy for a miss. Change it to `tune` if the program is to tune itself, and may wait for seconds.
+  MissPolicy on_miss = MissPolicy::heuristic;
 
   /// The time to spend on tuning one problem.
   std::chrono::milliseconds tune_budget{2000};
@@ -47,7 +52,7 @@ struct SessionOptions {
   /// The cache file. Empty: no file, and winners live only as long as the session.
   std::filesystem::path cache_path;
 
-  /// The size in bytes above which storing a winner evicts: first code, then trials, then winners, each the longest
+  /// The size in bytes above which storing a winner evicts: first trials, then code, then winners, each the longest
   /// unused first. 0: no limit. A limit that is stored in the file (`hone cache prune --limit`) takes precedence.
   std::int64_t cache_max_bytes = std::int64_t{256} << 20;
 
@@ -64,6 +69,10 @@ struct SessionOptions {
   /// Called once for each cache file that cannot be used, with its path and the reason, by the thread that found out.
   /// Must not call the session.
   std::function<void(std::string_view)> report_cache_failure = {};
+
+  /// Called at the session's first call that the heuristic serves under MissPolicy::heuristic, with the problem and how
+  /// to tune it, by the thread that missed. Must not call the session.
+  std::function<void(std::string_view)> report_untuned = {};
 
   /// Ask the driver on every call whether pointers are memory of the session's device, which takes about a microsecond
   /// a pointer, and check the contents of index arrays such as the offsets of segments, which waits for the stream and
@@ -88,12 +97,13 @@ struct SessionOptions {
   ///   /usr/local/share/hone:/usr/share/hone.
   /// - HONE_CACHE_MAX_BYTES: cache_max_bytes, a number that may end in Ki, Mi or Gi.
   /// - HONE_BINARIES: load_binaries, `on` or `off`.
-  /// - HONE_ON_MISS: on_miss, `tune`, `heuristic` or `error`.
+  /// - HONE_ON_MISS: on_miss, `heuristic`, `tune` or `error`.
   /// - HONE_OBJECTIVE: objective, `time` or `energy`.
   /// - HONE_VALIDATE: validate_pointers, 0 or 1.
   /// - HONE_STATS: stats_folder.
-  /// report_cache_failure writes a line to standard error. A program with more rights than its user (set user ID)
-  /// ignores the environment. Throws Error(invalid_argument) for any other value.
+  /// report_cache_failure writes a line to standard error; so does report_untuned, once in the process, unless
+  /// HONE_ON_MISS is set. A program with more rights than its user (set user ID) ignores the environment. Throws
+  /// Error(invalid_argument) for any other value.
   static SessionOptions from_environment();
 };
 

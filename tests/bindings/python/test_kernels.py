@@ -205,6 +205,13 @@ def test_a_kernel_that_contradicts_its_reference_has_no_winner(session):
     assert "reference" in tuning.trials[0]["reason"]
 
 
+def test_a_first_call_that_contradicts_the_reference_is_refused(session):
+    with pytest.raises(hone.DeviceError, match=r"y\[0\]"):
+        map_kernel(lambda x: 5 * x)(numpy.ones(1000, F32), session=session)
+    with pytest.raises(ValueError, match="the reference of the kernel '<lambda>' raised"):
+        map_kernel(lambda x: x[:3])(numpy.ones(1000, F32), session=session)
+
+
 def test_kept_arrays_stay_valid_after_the_reference(session):
     kept = []
 

@@ -32,8 +32,9 @@ class CacheEviction : public CacheMaintenance {
   }
 };
 
-TEST_F(CacheEviction, BinariesGoFirstTheLongestUnusedFirst) {
+TEST_F(CacheEviction, BinariesGoWhenTheTrialsAreGoneTheLongestUnusedFirst) {
   fill(5);
+  sql(file_, "DELETE FROM tuning");
   sql(file_, fmt::format("INSERT INTO usage SELECT id, {}, 1 FROM winner WHERE operation = 'operation 0'", kTime + 99));
   const EvictionCounts counts = evict_to(used() - 30'000);
   EXPECT_EQ(counts.binaries, 2);
@@ -43,7 +44,15 @@ TEST_F(CacheEviction, BinariesGoFirstTheLongestUnusedFirst) {
   EXPECT_EQ(found(file_, 5, CodeUse::optional), 5);
 }
 
-TEST_F(CacheEviction, ThenTrialsThenUntunedWinnersThenTunedOnes) {
+TEST_F(CacheEviction, TrialsGoBeforeAnyBinary) {
+  fill(5);
+  const EvictionCounts counts = evict_to(used() - 1);
+  EXPECT_GT(counts.tunings, 0);
+  EXPECT_THAT(sql(file_, "SELECT count(*) FROM tuning"), ElementsAre("0")) << "these few fill no page";
+  EXPECT_EQ(counts.binaries, 1);
+}
+
+TEST_F(CacheEviction, ThenUntunedWinnersThenTunedOnes) {
   fill(4);
   const EvictionCounts counts = evict_to(0);
   EXPECT_EQ(counts.binaries, 4);

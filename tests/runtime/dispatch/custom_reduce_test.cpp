@@ -83,7 +83,9 @@ TEST_F(CustomReduce, SixteenBitFloatsComeAsFloatsAndBoolAsBool) {
 
 TEST_F(CustomReduce, IsTunedVerifiedAndCached) {
   const TempFolder folder;
-  const SessionOptions options{.tune_budget = std::chrono::seconds(4), .cache_path = folder / "cache.sqlite"};
+  const SessionOptions options{.on_miss = MissPolicy::tune,
+                               .tune_budget = std::chrono::seconds(4),
+                               .cache_path = folder / "cache.sqlite"};
   const CustomReduction cubes(kSumOfCubes, DType::f64);
   {
     Session session(device_, options);
@@ -112,7 +114,9 @@ TEST_F(CustomReduce, WhatDependsOnTheOrderIsRefusedAtEverySize) {
     const CustomReduction reduction({.name = "ordered", .combine = wrong.combine, .identity = wrong.identity},
                                     wrong.accumulator);
     for (const std::int64_t n : {1, 2, 300, 3001, 70000}) {
-      Session session(device_, {.tune_budget = std::chrono::milliseconds(300), .cache_path = {}});
+      const MissPolicy on_miss = n == 2 || n == 3001 ? MissPolicy::heuristic : MissPolicy::tune;
+      Session session(device_,
+                      {.on_miss = on_miss, .tune_budget = std::chrono::milliseconds(300), .cache_path = {}});
       try {
         session.prepare(reduction.problem(DType::i32, n));
         ADD_FAILURE() << wrong.combine << " with identity " << wrong.identity << " was accepted for " << n;
@@ -133,7 +137,7 @@ TEST_F(CustomReduce, WhatRoundsIsNotTakenForWhatDependsOnTheOrder) {
   const ReduceExpressions product{.name = "product", .combine = "a * b", .identity = "1"};
   for (const ReduceExpressions& expressions : {logsumexp, centred, product}) {
     for (const DType accumulator : {DType::f32, DType::f64}) {
-      Session session(device_, {.cache_path = {}});
+      Session session(device_, {.on_miss = MissPolicy::tune, .cache_path = {}});
       const Problem problem = CustomReduction(expressions, accumulator).problem(DType::f32, 20);
       EXPECT_TRUE(session.tune(problem, {.budget = std::chrono::milliseconds(300)}).winner) << expressions.name;
     }

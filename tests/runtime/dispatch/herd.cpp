@@ -51,7 +51,8 @@ double ms_since(Clock::time_point start) {
 }
 
 void call_all(const Setting& setting, const std::filesystem::path& cache, int pipe) {
-  hone::Session session(hone::Device::open("host"), {.tune_budget = setting.budget, .cache_path = cache});
+  hone::Session session(hone::Device::open("host"),
+                        {.on_miss = hone::MissPolicy::tune, .tune_budget = setting.budget, .cache_path = cache});
   hone::SessionCounters before;
   for (int i = 0; i < setting.problems; ++i) {
     const auto start = Clock::now();

@@ -76,7 +76,7 @@ TEST_F(HitPathTest, AHitDoesNotAllocate) {
     device_->script = [&](std::string_view policy) {
       return FakeKernel{.us = policy.ends_with("joined") == needs_workspace ? 2.0 : 30.0};
     };
-    Session session(device_, {.tune_budget = std::chrono::minutes(1), .cache_path = {}});
+    Session session(device_, {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::minutes(1), .cache_path = {}});
     const Stream stream = device_->create_stream();
     hit(session, stream);
     hit(session, stream);
@@ -96,7 +96,8 @@ TEST_F(HitPathTest, AHitOfAKernelOfOnesOwnAllocatesNoMoreThanThatOfItsProblem) {
                                        "  if (i < n) y[i] = a * x[i];\n}\n",
                              .parameters = {ordinal("block_threads", {64})},
                              .arguments = {scalar<float>("a"), in<float>("x"), out<float>("y"), extent<int>("n")}});
-  Session session(Device::open("host"), {.tune_budget = std::chrono::minutes(1), .cache_path = {}});
+  Session session(Device::open("host"),
+                  {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::minutes(1), .cache_path = {}});
   const DeviceBuffer x(session.device(), std::vector<float>(kSize, 2)), y(session.device(), kSize * sizeof(float));
   Problem problem = scale.problem(kSize);
   problem.scalars[0] = 3.0;

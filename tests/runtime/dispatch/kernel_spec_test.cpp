@@ -59,7 +59,9 @@ __global__ void pairs(const T* in, T* out, unsigned width, unsigned height) {
 
 class KernelSpecTest : public DeviceTest {
  protected:
-  SessionOptions tuned() const { return {.tune_budget = std::chrono::seconds(60), .cache_path = folder_ / "cache"}; }
+  SessionOptions tuned() const {
+    return {.on_miss = MissPolicy::tune, .tune_budget = std::chrono::minutes(1), .cache_path = folder_ / "cache"};
+  }
 
   /// The message of the error that `spec` gives when it is described or, for 1000 elements, tuned.
   std::string error_of(const KernelSpec& spec, const KernelExtents& extents = 1000) {
@@ -192,6 +194,21 @@ TEST_F(KernelSpecTest, AWrongConstantAMissingGuardAndAnInputThatIsWrittenAreFoun
   spec.source.replace(spec.source.find("i < n"), 5, "z");
   spec.reference = {};
   EXPECT_THAT(fault_of(spec), HasSubstr("'y'"));
+}
+
+TEST_F(KernelSpecTest, AWrongKernelIsFoundAtItsFirstCallThoughNothingIsTuned) {
+  KernelSpec spec = axpy();
+  spec.source.replace(spec.source.find("a * x[i]"), 8, "a * x[i] * 1.001f");
+  Session session(device_, quick());
+  const DeviceBuffer x(device_, std::vector<float>(1000, 1)), y(device_, std::vector<float>(1000, 1));
+  try {
+    session.launch(TunableKernel(spec), {2.0f, x, y}, 1000, nullptr);
+    ADD_FAILURE() << "the kernel was launched";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::device_failed);
+    EXPECT_THAT(error.what(), Names("axpy", "y[0]"));
+  }
+  EXPECT_EQ(y.to_host<float>().front(), 1) << "the caller's array was touched";
 }
 
 TEST_F(KernelSpecTest, AParameterThatNothingUsesIsRefused) {

@@ -328,7 +328,7 @@ class ReduceAxisPolicies : public DeviceTest {
     const auto binary = std::make_shared<const Binary>(device_->compile(unit));
     const CompiledCode code = load_policy(*device_, problem, policy, unit, binary);
     Workload workload(device_, problem, nullptr);
-    const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
+    const DeviceBuffer workspace = make_workspaces(device_, 1);
     const int cluster = family.shape(problem, policy).cluster_blocks;
     for (std::int64_t max_blocks : {std::int64_t{cluster * 3}, std::int64_t{40}}) {
       const LoadedCandidate loaded{{policy, {max_blocks}}, code.module};

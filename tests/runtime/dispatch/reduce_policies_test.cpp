@@ -23,7 +23,7 @@ class ReducePolicies : public DeviceTest {
     for (const Policy& policy : policies) units.push_back(unit_of(largest, policy));
     const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
     Workload workload(device_, largest, nullptr);
-    const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
+    const DeviceBuffer workspace = make_workspaces(device_, 1);
     for (std::size_t i = 0; i < policies.size(); ++i) {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
       const CompiledCode code = load_policy(*device_, largest, policies[i], units[i], outcomes[i].binary);
@@ -126,7 +126,7 @@ TEST_F(ReducePolicies, TheTicketIsZeroAfterEveryLaunch) {
   const LoadedCandidate loaded{{policy, {7}}, code.module};
   const auto in = upload(std::vector<std::int64_t>(50000, 3));
   const DeviceBuffer out(device_, 8);
-  const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
+  const DeviceBuffer workspace = make_workspaces(device_, 1);
   const std::array<void*, 2> buffers{in.data, out.data()};
   for (int i = 0; i < 5; ++i) {
     loaded.enqueue(*device_, problem, buffers, workspace.data(), nullptr);

@@ -238,7 +238,7 @@ TEST_F(ReduceSegments, EveryPolicyIsRight) {
         for (const Policy& policy : policies) units.push_back(unit_of(problem, policy));
         const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
         Workload workload(device_, problem, nullptr);
-        const DeviceBuffer workspace = zeroed_buffer(device_, kWorkspaceBytes);
+        const DeviceBuffer workspace = make_workspaces(device_, 1);
         for (std::size_t i = 0; i < policies.size(); ++i) {
           ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
           const CompiledCode code = load_policy(*device_, problem, policies[i], units[i], outcomes[i].binary);

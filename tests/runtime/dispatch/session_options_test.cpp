@@ -53,7 +53,8 @@ using Path = std::filesystem::path;
 TEST_F(SessionOptionsTest, WithoutAnyVariableThereIsNoFile) {
   const SessionOptions options = SessionOptions::from_environment();
   EXPECT_EQ(options.cache_path, Path());
-  EXPECT_EQ(options.on_miss, MissPolicy::tune);
+  EXPECT_EQ(options.on_miss, MissPolicy::heuristic);
+  EXPECT_EQ(options.on_miss, SessionOptions().on_miss);
   EXPECT_FALSE(options.validate_pointers);
 }
 
@@ -144,6 +145,14 @@ TEST_F(SessionOptionsTest, ReadsThePolicy) {
     EXPECT_EQ(SessionOptions::from_environment().on_miss, policy);
   }
   for (const char* text : {"Tune", "never", "tune "}) expect_refused("HONE_ON_MISS", text);
+}
+
+TEST_F(SessionOptionsTest, WhatIsNotTunedIsReportedOnceUnlessThePolicyWasChosen) {
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) SessionOptions::from_environment().report_untuned("hone tune --missed tunes it");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "hone: hone tune --missed tunes it\n");
+  set("HONE_ON_MISS", "heuristic");
+  EXPECT_FALSE(SessionOptions::from_environment().report_untuned);
 }
 
 TEST_F(SessionOptionsTest, ReadsTheObjective) {

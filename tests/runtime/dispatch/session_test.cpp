@@ -8,6 +8,7 @@
 #include <hone/sdk/forwarding_device.h>
 #include <hone/tuned_reduce.h>
 
+#include "cache/store.h"
 #include "tests/runtime/support/session_fixture.h"
 #include "tests/support/names.h"
 
@@ -123,6 +124,60 @@ TEST_F(SessionTest, HeuristicCompilesOnePolicyAndMeasuresNothing) {
   Session later(device_, options(MissPolicy::heuristic));
   EXPECT_EQ(launch(later).source, ChoiceSource::cache);
   EXPECT_EQ(device_->compiles(), 1);
+}
+
+TEST_F(SessionTest, ByDefaultAMissMeasuresNothingAndSaysOnceHowToTune) {
+  std::vector<std::string> said;
+  const SessionOptions usual{.cache_path = folder_ / "cache.sqlite",
+                             .report_untuned = [&](std::string_view message) { said.emplace_back(message); }};
+  for (int i = 1; i <= 2; ++i) {  // in the second session, the first one's choice is in the file
+    Session session(device_, usual);
+    launch(session);
+    launch(session, 10 * kSize);
+    ASSERT_EQ(said.size(), static_cast<std::size_t>(i));
+    EXPECT_THAT(said.back(), Names("total", "n=1000", "Fake", "GPU", "Session::tune()"));
+  }
+  EXPECT_EQ(device_->timings(), 0);
+  EXPECT_EQ(cache::Store(folder_ / "cache.sqlite").misses().size(), 2u);
+
+  Session tuning(device_, options());
+  launch(tuning);
+  Session later(device_, usual);
+  EXPECT_TRUE(launch(later).winner->tuned);
+  EXPECT_EQ(said.size(), 2u);
+}
+
+TEST_F(SessionTest, AFirstChoiceThatIsWrongOrDoesNotCompileGivesWayToTheNext) {
+  const Policy first = [&] {
+    SessionOptions alone = options(MissPolicy::heuristic);
+    alone.cache_path.clear();
+    Session session(device_, alone);
+    return launch(session).winner->candidate.policy;
+  }();
+  const std::string spelled = family_.space().to_string(first);
+  for (const FakeKernel& bad :
+       {FakeKernel{.is_wrong = true}, {.is_unsteady = true}, {.compile_error = "no"}, {.load_error = "no"}}) {
+    device_->script = [&](std::string_view source) { return source == spelled ? bad : FakeKernel{}; };
+    SessionOptions fresh = options(MissPolicy::heuristic);
+    fresh.cache_path = TempFolder() / "cache.sqlite";
+    Session session(device_, fresh);
+    const Choice choice = launch(session);
+    EXPECT_EQ(choice.source, ChoiceSource::heuristic);
+    EXPECT_NE(choice.winner->candidate.policy, first);
+    EXPECT_EQ(launch(session).source, ChoiceSource::memory);
+  }
+}
+
+TEST_F(SessionTest, WhenTheFirstChoicesAreAllWrongTheCallSaysSoAndNothingIsStored) {
+  device_->script = [](std::string_view) { return FakeKernel{.is_wrong = true}; };
+  Session session(device_, options(MissPolicy::heuristic));
+  std::string message;
+  EXPECT_EQ(code_of([&] { launch(session); }, &message), ErrorCode::device_failed);
+  EXPECT_THAT(message, Names("total", "n=1000", "threads=", "expected"));
+  EXPECT_EQ(device_->compiles(), 3);
+  device_->script = [](std::string_view) { return FakeKernel{}; };
+  Session later(device_, options(MissPolicy::heuristic));
+  EXPECT_EQ(launch(later).source, ChoiceSource::heuristic);
 }
 
 TEST_F(SessionTest, ATuningSessionTunesWhatAnotherOnlyGuessed) {

@@ -103,7 +103,7 @@ class UnguardedKernel : public DeviceTest {};
 TEST_F(UnguardedKernel, IsRefusedAtEverySize) {
   const Sums unguarded("");
   for (const std::int64_t n : {std::int64_t{1'000'000}, std::int64_t{1} << 16, std::int64_t{100}}) {
-    Session session(device_, {.cache_path = {}});
+    Session session(device_, {.on_miss = MissPolicy::tune, .cache_path = {}});
     const Problem problem{.family = &unguarded, .extents = {n, 1, 1}};
     const Tuning tuning = session.tune(problem, {.budget = std::chrono::seconds(5)});
     EXPECT_FALSE(tuning.winner) << n;
@@ -117,7 +117,7 @@ TEST_F(UnguardedKernel, IsRefusedAtEverySize) {
 
 TEST_F(UnguardedKernel, IsAcceptedWithItsGuard) {
   const Sums guarded("if (i < n)");
-  Session session(device_, {.cache_path = {}});
+  Session session(device_, {.on_miss = MissPolicy::tune, .cache_path = {}});
   const Problem problem{.family = &guarded, .extents = {100'000, 1, 1}};
   EXPECT_TRUE(session.tune(problem, {.budget = std::chrono::seconds(5)}).winner);
 }

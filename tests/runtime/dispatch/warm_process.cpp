@@ -21,7 +21,9 @@ bool is_mapped(const std::string& part) {
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const auto device = hone::Device::open(argv[1]);
-  hone::Session session(device, {.tune_budget = std::chrono::seconds(4), .cache_path = argv[2]});
+  hone::Session session(device, {.on_miss = hone::MissPolicy::tune,
+                                 .tune_budget = std::chrono::seconds(4),
+                                 .cache_path = argv[2]});
   const std::vector<float> ones(1000, 1);
   const hone::DeviceBuffer in(device, ones.size() * sizeof(float));
   device->copy_to_device(in.data(), ones.data(), in.size_bytes(), nullptr);

@@ -39,11 +39,11 @@ TEST_F(WorkspacePoolTest, StreamsHaveDistinctOnesThatDoNotOverlap) {
     EXPECT_EQ(device_->memory_kind(start + kWorkspaceBytes - 1), MemoryKind::device);
 }
 
-TEST_F(WorkspacePoolTest, TheyHoldZeros) {
+TEST_F(WorkspacePoolTest, TheirHeadersHoldZeros) {
   WorkspacePool pool(device_, 1);
   for (const StreamState& stream : {StreamState{.id = 7}, StreamState{.id = 7, .capturing = true, .capture_id = 1}}) {
     const auto* memory = static_cast<const unsigned char*>(pool.take(stream).memory());
-    EXPECT_TRUE(std::all_of(memory, memory + kWorkspaceBytes, [](unsigned char x) { return x == 0; }));
+    EXPECT_TRUE(std::all_of(memory, memory + kWorkspaceHeaderBytes, [](unsigned char x) { return x == 0; }));
   }
 }
 

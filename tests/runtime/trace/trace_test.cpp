@@ -73,7 +73,8 @@ TEST_F(Trace, AWinnerFromTheFileIsLookedUpAndLoaded) {
   Session session(device_, options());
   take();
   EXPECT_EQ(launch(session).source, ChoiceSource::cache);
-  EXPECT_THAT(take(), ElementsAre(StartsWith("0 miss "), StartsWith("1 lookup "), StartsWith("2 load "),
+  EXPECT_THAT(take(), ElementsAre(StartsWith("0 miss "), StartsWith("1 lookup "), "2 key", "2 open", "2 check schema",
+                                  "2 find winner", "3 read code", StartsWith("2 load "), "2 occupancy",
                                   StartsWith("0 call ")));
 }
 

@@ -125,8 +125,8 @@ HONE_API hone_status hone_synchronize(hone_device* device, void* stream);
 /* --- Sessions ---------------------------------------------------------------------------------------------------- */
 
 enum {
-  HONE_ON_MISS_TUNE = 0,      /* tune now, for up to tune_budget_ms */
-  HONE_ON_MISS_HEURISTIC = 1, /* the nearest tuned winner, else the occupancy model's first choice */
+  HONE_ON_MISS_TUNE = 0,      /* tune now, in this process, for up to tune_budget_ms */
+  HONE_ON_MISS_HEURISTIC = 1, /* the default: the nearest tuned winner, else the occupancy model's first choice */
   HONE_ON_MISS_ERROR = 2      /* HONE_NOT_TUNED */
 };
 
@@ -146,7 +146,9 @@ typedef struct hone_session_options {
   int32_t objective;           /* HONE_OBJECTIVE_…; energy needs a device that counts it, else tuning is refused */
 } hone_session_options;
 
-/* The defaults, with what the environment says of them (HONE_CACHE, HONE_ON_MISS, …). `size` is sizeof(*options). */
+/* The defaults, with what the environment says of them (HONE_CACHE, HONE_ON_MISS, …). `size` is sizeof(*options).
+ * Unless HONE_ON_MISS is set, the first call of the process that nothing was tuned for says on standard error how to
+ * tune it. */
 HONE_API hone_status hone_session_options_init(hone_session_options* options, size_t size);
 
 typedef struct hone_session hone_session;
