@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -45,9 +46,12 @@ bool is_better(const Hit& a, const std::optional<Hit>& b) {
 
 }  // namespace
 
-Layers::Layers(std::vector<LayerPlace> places, Report report) : report_(std::move(report)), process_(::getpid()) {
+Layers::Layers(std::vector<LayerPlace> places, Report report, std::vector<std::filesystem::path> shipped)
+    : report_(std::move(report)), process_(::getpid()) {
   for (LayerPlace& place : places)
     layers_.push_back({.store = Store(std::move(place.path), place.max_bytes), .is_writable = place.is_writable});
+  for (std::filesystem::path& path : shipped)
+    shipped_.push_back({.winners = std::make_unique<ShippedWinners>(std::move(path))});
 }
 
 Layers::~Layers() {
@@ -120,8 +124,29 @@ std::optional<Hit> Layers::find(const Query& query) {
     is_from_writable = layer.is_writable;
     best = std::move(hit);
   }
+  if (!best || !best->winner.tuned) {
+    if (std::optional<Hit> hit = find_shipped(query)) return hit;
+  }
   if (best && is_from_writable) note_load(*best);
   return best;
+}
+
+std::optional<Hit> Layers::find_shipped(const Query& query) {
+  for (ShippedLayer& layer : shipped_)
+    if (std::optional<Hit> hit = layer.winners->find(query, report_of(layer))) return hit;
+  return std::nullopt;
+}
+
+ShippedWinners::Report Layers::report_of(ShippedLayer& layer) {
+  return [this, &layer](const std::string& message) {
+    LayerFailure failure{.message = message};
+    {
+      const std::scoped_lock lock(mutex_);
+      failure.is_first = !std::exchange(layer.is_reported, true);
+      if (failure.is_first) ++left_out_;
+    }
+    if (report_) report_(failure);
+  };
 }
 
 std::vector<NearWinner> Layers::find_near(std::span<const Query> queries, const std::array<RangeRecord, 3>& extents) {
@@ -132,6 +157,9 @@ std::vector<NearWinner> Layers::find_near(std::span<const Query> queries, const 
       for (NearWinner& winner : store.find_near(queries, extents)) all.push_back(std::move(winner));
     });
   }
+  for (ShippedLayer& layer : shipped_)
+    for (NearWinner& winner : layer.winners->find_near(queries, extents, report_of(layer)))
+      all.push_back(std::move(winner));
   return all;
 }
 

@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "cache/connection.h"
+#include "cache/shipped_winners.h"
 #include "cache/store.h"
 
 namespace hone::cache {
@@ -38,8 +41,9 @@ class Layers {
   using Report = std::function<void(const LayerFailure&)>;
   using Milliseconds = std::chrono::milliseconds;
 
-  /// `report` is called from the thread that met the failure, also from the destructor's.
-  Layers(std::vector<LayerPlace> places, Report report);
+  /// `report` is called from the thread that met the failure, also from the destructor's. `shipped`: files of shipped
+  /// winners, which are asked last, in this order.
+  Layers(std::vector<LayerPlace> places, Report report, std::vector<std::filesystem::path> shipped = {});
 
   /// Writes the notes that are left.
   ~Layers();
@@ -47,10 +51,10 @@ class Layers {
   Layers& operator=(const Layers&) = delete;
 
   /// A tuned winner of any layer before an untuned one, the same driver before another, an earlier layer before a
-  /// later.
+  /// later; a shipped one where no layer has a tuned one.
   std::optional<Hit> find(const Query& query);
 
-  /// As Store::find_near, of all layers, an earlier layer's first.
+  /// As Store::find_near, of all layers, an earlier layer's first, then of the shipped winners.
   std::vector<NearWinner> find_near(std::span<const Query> queries, const std::array<RangeRecord, 3>& extents);
 
   /// The winner that serves the query with the tuning behind it, of the first layer that has both.
@@ -96,6 +100,13 @@ class Layers {
     Clock::time_point no_publish_before = {};    ///< after a publication has
   };
 
+  struct ShippedLayer {
+    std::unique_ptr<ShippedWinners> winners;
+    bool is_reported = false;
+  };
+
+  std::optional<Hit> find_shipped(const Query& query);
+  ShippedWinners::Report report_of(ShippedLayer& layer);
   bool can_ask(const Layer& layer) const;
   Layer* writable();
   std::optional<StoreError> refusal(const Layer& layer) const;
@@ -114,6 +125,7 @@ class Layers {
   const Report report_;
   mutable std::mutex mutex_;  ///< not held while a file is open
   std::vector<Layer> layers_;
+  std::vector<ShippedLayer> shipped_;
   Notes notes_;
   Clock::time_point notes_written_{};
   std::int64_t process_;  ///< a forked child writes no notes of its parent's

@@ -83,7 +83,8 @@ struct WinnerRecord {
   std::int64_t bytes_moved = 0;  ///< at tuned_extents
   double median_us = 0;
   double spread_us = 0;
-  std::string lender = {};  ///< of an untuned one: the kind of loan, ": ", and the class whose winner it is; else ""
+  std::string lender = {};  ///< of an untuned one: the kind of loan, ": ", and the class whose winner it is; of a
+                            ///< tuned one that was shipped (shipped_winners.h): "shipped: " and its origin; else ""
 
   bool operator==(const WinnerRecord&) const = default;
 };
@@ -194,6 +195,7 @@ struct NearWinner {
   DeviceRecord device;
   ProblemRecord problem;
   bool stale_driver = false;
+  bool other_source = false;  ///< a shipped one, tuned with other sources of the family
 };
 
 /// The answer to a Query, verified: digests of row and binary held.

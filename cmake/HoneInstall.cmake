@@ -7,6 +7,9 @@ set(HONE_PACKAGE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/hone)
 install(TARGETS hone EXPORT honeTargets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/hone ${PROJECT_BINARY_DIR}/runtime/include/hone TYPE INCLUDE
         FILES_MATCHING PATTERN "*.h")
+# Winners without code (docs/cache.md). Files that are added later are installed, too.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/share/hone DESTINATION ${CMAKE_INSTALL_DATADIR}
+        FILES_MATCHING PATTERN "*.winners" PATTERN "README.md")
 install(FILES LICENSE README.md CHANGELOG.md TYPE DOC)
 install(DIRECTORY docs/ TYPE DOC FILES_MATCHING PATTERN "*.md")
 

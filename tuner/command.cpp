@@ -29,6 +29,7 @@
 #include "tuner/report/report_command.h"
 #include "tuner/shell/shell_command.h"
 #include "tuner/stats/stats_command.h"
+#include "tuner/transfer/transfer_command.h"
 #include "tuner/text/color.h"
 #include "tuner/text/command_error.h"
 #include "tuner/text/option_values.h"
@@ -171,6 +172,7 @@ class Command {
     set_up_report(app_, report_);
     set_up_occupancy(app_, occupancy_);
     set_up_plan(app_, plan_);
+    set_up_transfer(app_, transfer_);
     set_up_reduce(app_, reduce_);
     set_up_softmax(app_, softmax_);
     set_up_transpose(app_, transpose_);
@@ -242,6 +244,7 @@ class Command {
     if (name == "report") return run_report(report_, context);
     if (name == "occupancy") return run_occupancy(occupancy_, context);
     if (name == "plan") return run_plan(plan_, context);
+    if (name == "transfer") return run_transfer(transfer_, context);
     if (name == "check") return run_check(check_, context);
     if (name == "run") return run_run(run_, context);
     if (name == "emit") return run_emit(emit_, context);
@@ -261,6 +264,7 @@ class Command {
   ReportOptions report_;
   OccupancyOptions occupancy_;
   PlanOptions plan_;
+  TransferOptions transfer_;
   ReduceOptions reduce_;
   SoftmaxOptions softmax_;
   ArrayOptions transpose_;

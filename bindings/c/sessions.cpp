@@ -74,7 +74,10 @@ SessionOptions options_of(const hone_session_options* given) {
   options.validate_pointers = flag(read_options.validate_pointers, "validate_pointers");
   if (read_options.cache_path != nullptr) {
     options.cache_path = read_options.cache_path;
-    if (options.cache_path.empty()) options.system_caches.clear();
+    if (options.cache_path.empty()) {
+      options.system_caches.clear();
+      options.shipped_winners.clear();
+    }
   }
   return options;
 }

@@ -1,4 +1,5 @@
 #include <hone/device_facts.h>
+#include <hone/sdk/known_gpus.h>
 
 #include <algorithm>
 #include <array>
@@ -73,6 +74,7 @@ DeviceFacts facts_of_identity(std::string_view identity, DeviceFacts facts) {
   }
   facts.sm_count = std::max(facts.sm_count, 1);
   facts.has_dependent_launch = facts.compute_capability >= kFirstWithDependentLaunch;
+  if (facts.compute_capability > 0) facts.max_cluster_blocks = max_cluster_blocks(facts.compute_capability);
   return facts;
 }
 

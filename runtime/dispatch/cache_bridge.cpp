@@ -68,9 +68,9 @@ CacheBridge::CacheBridge(const Device& device, const SessionOptions& options, ca
       load_binaries_(options.load_binaries),
       budget_(options.tune_budget),
       objective_(name(options.objective)),
-      has_files_(!options.cache_path.empty() || !options.system_caches.empty()),
+      has_files_(!options.cache_path.empty() || !options.system_caches.empty() || !options.shipped_winners.empty()),
       owner_(cache::new_owner()),
-      layers_(places(options), std::move(report)) {
+      layers_(places(options), std::move(report), options.shipped_winners) {
   if (!has_files_) return;
   device_record_ = device_record(device.facts());
   compiler_ = device.compiler_identity();
@@ -90,6 +90,7 @@ std::optional<CachedWinner> CacheBridge::find(const Problem& problem) {
                       .code = hit->binary ? stored_code(std::move(*hit->binary)) : std::nullopt,
                       .stale_driver = hit->stale_driver,
                       .other_compiler = hit->other_compiler,
+                      .is_unverified = cache::is_shipped(hit->winner) && hit->winner_id == 0,
                       .is_attempted = is_attempted};
 }
 
@@ -111,7 +112,8 @@ std::vector<Lender> CacheBridge::find_lenders(std::span<const Problem> problems,
     std::optional<Winner> winner = winner_of(measured, row.winner, row.problem.sizes);
     if (!winner) continue;
     Lender& lender = lenders.emplace_back(
-        Lender{.winner = *std::move(winner), .problem = measured, .stale_driver = row.stale_driver});
+        Lender{.winner = *std::move(winner), .problem = measured, .stale_driver = row.stale_driver,
+               .other_source = row.other_source});
     if (devices == cache::Devices::similar)
       lender.device = facts_of_identity(row.device.identity, {.kind = row.device.kind,
                                                               .name = row.device.name,

@@ -30,6 +30,7 @@ struct CachedWinner {
   std::optional<StoredCode> code;
   bool stale_driver = false;
   bool other_compiler = false;  ///< `code` comes from another compiler than the device's
+  bool is_unverified = false;   ///< a shipped one, out of its text
   bool is_attempted = false;  ///< untuned, and another tuning with the session's budget would come to the same end
 };
 

@@ -1,12 +1,17 @@
 #include "runtime/dispatch/cache_lookup.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <hone/error.h>
 
 #include "runtime/choose/compiled.h"
+#include "runtime/choose/verify_candidate.h"
 #include "runtime/dispatch/winner_checks.h"
 #include "runtime/trace/trace_range.h"
 
@@ -20,10 +25,13 @@ CachedPlan CacheLookup::find(const Problem& problem, bool capturing) {
   if (!cached) return {.is_misfit = cache.misfits() != misfits};
   if (!cached->winner.tuned) return {.untuned = std::move(cached)};
   const LoadedPlan* plan = load(problem, *cached, capturing);
-  return {.plan = plan, .is_misfit = plan == nullptr};
+  return {.plan = plan,
+          .source = cached->is_unverified ? ChoiceSource::shipped : ChoiceSource::cache,
+          .is_misfit = plan == nullptr};
 }
 
 const LoadedPlan* CacheLookup::load(const Problem& problem, const CachedWinner& cached, bool capturing) {
+  if (cached.is_unverified) return load_shipped(problem, cached, capturing);
   const std::optional<Loaded> loaded = load_checked(problem, cached);
   if (!loaded) {
     core_.count(&SessionCounters::cache_rejects);
@@ -38,8 +46,40 @@ const LoadedPlan* CacheLookup::load(const Problem& problem, const CachedWinner& 
   return &plan;
 }
 
+/// Compiles and verifies a winner that comes without code, and stores it for its class alone: it was verified for no
+/// other. While a stream is captured nothing can be verified: then it serves as a loan would, and is not stored.
+const LoadedPlan* CacheLookup::load_shipped(const Problem& problem, const CachedWinner& cached, bool capturing) {
+  if (std::find(dropped_.begin(), dropped_.end(), ProblemKey(problem)) != dropped_.end()) return nullptr;
+  std::optional<Loaded> loaded = load_checked(problem, cached);
+  if (!loaded) {
+    drop(problem, cached, "it does not compile or cannot be launched here");
+    return nullptr;
+  }
+  if (!capturing) {
+    const LoadedCandidate candidate{loaded->winner.candidate, loaded->module};
+    if (const std::string fault = verify_candidate(core_.device(), problem, candidate, core_.memo()); !fault.empty()) {
+      drop(problem, cached, fault);
+      return nullptr;
+    }
+  }
+  loaded->winner.sizes = size_ranges(problem.extents);
+  const LoadedPlan& plan = plans_.install(problem, loaded->winner, loaded->module, capturing);
+  if (!capturing) core_.cache().publish(problem, loaded->winner, *loaded->binary, nullptr);
+  return &plan;
+}
+
+void CacheLookup::drop(const Problem& problem, const CachedWinner& cached, std::string_view why) {
+  dropped_.emplace_back(problem);
+  core_.count(&SessionCounters::cache_rejects);
+  core_.count_cache_failure(
+      {.message = fmt::format("the shipped winner of {} ({}) is not used: {}: {}", to_string(problem),
+                              cached.winner.shipped,
+                              problem.family->space().to_string(cached.winner.candidate.policy), why),
+       .is_first = true});
+}
+
 Resolved CacheLookup::settled(const Problem& problem, const CachedPlan& cached) {
-  if (cached.plan) return {cached.plan, ChoiceSource::cache};
+  if (cached.plan) return {cached.plan, cached.source};
   if (!cached.untuned || !cached.untuned->is_attempted) return {};
   return {load(problem, *cached.untuned, false), ChoiceSource::cache};
 }
@@ -79,7 +119,7 @@ std::optional<CacheLookup::Loaded> CacheLookup::load_code(const Problem& problem
   try {
     CompiledCode code = load_policy(*core_.device(), problem, winner.candidate.policy, unit, binary);
     if (code.compiled.resident_blocks == 0) return std::nullopt;
-    Loaded loaded{.winner = winner, .module = std::move(code.module)};
+    Loaded loaded{.winner = winner, .module = std::move(code.module), .binary = binary};
     loaded.winner.resources = code.compiled.resources;
     loaded.winner.resident_blocks = code.compiled.resident_blocks;
     return loaded;

@@ -3,12 +3,16 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <vector>
 
+#include <hone/candidate.h>
 #include <hone/device.h>
 #include <hone/problem.h>
 
 #include "runtime/dispatch/cache_bridge.h"
 #include "runtime/dispatch/plan_table.h"
+#include "runtime/dispatch/problem_key.h"
 #include "runtime/dispatch/session_core.h"
 
 namespace hone {
@@ -16,6 +20,7 @@ namespace hone {
 /// The stored winner of a problem, as far as the cache files have one.
 struct CachedPlan {
   const LoadedPlan* plan = nullptr;          ///< the plan of a tuned winner
+  ChoiceSource source = ChoiceSource::cache;
   bool is_misfit = false;                    ///< there is a row, but row and code do not fit each other or this device
   std::optional<CachedWinner> untuned = {};  ///< an untuned winner, not loaded yet
 };
@@ -42,15 +47,19 @@ class CacheLookup {
   struct Loaded {
     Winner winner;
     std::shared_ptr<const Module> module;
+    std::shared_ptr<const Binary> binary;
     bool is_compiled_anew = false;  ///< by another compiler, into other code than what was measured
   };
 
+  const LoadedPlan* load_shipped(const Problem& problem, const CachedWinner& cached, bool capturing);
+  void drop(const Problem& problem, const CachedWinner& cached, std::string_view why);
   std::optional<Loaded> load_checked(const Problem& problem, const CachedWinner& cached);
   std::optional<Loaded> load_code(const Problem& problem, const Winner& winner, const Unit& unit,
                                   const std::shared_ptr<const Binary>& binary);
 
   SessionCore& core_;
   PlanTable& plans_;
+  std::vector<ProblemKey> dropped_;  ///< whose shipped winner did not verify
 };
 
 }  // namespace hone

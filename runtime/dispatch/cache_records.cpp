@@ -11,6 +11,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cache/shipped_winners.h"
+
 namespace hone {
 namespace {
 
@@ -39,12 +41,14 @@ Resources resources_of(const cache::CandidateRecord& record) {
 constexpr std::string_view kLoanMark = ": ";
 
 std::string lender_text(const Winner& winner) {
+  if (winner.tuned && !winner.shipped.empty()) return fmt::format("{}{}", cache::kShippedMark, winner.shipped);
   if (winner.loan == Loan::none || winner.tuned) return "";
   return fmt::format("{}{}{}", name(winner.loan), kLoanMark, winner.lender);
 }
 
 /// Rows of schemas before 6 do not say what they were lent: it was always the winner of another shape.
 void read_lender(const std::string& text, Winner& winner) {
+  if (winner.tuned && text.starts_with(cache::kShippedMark)) winner.shipped = text.substr(cache::kShippedMark.size());
   if (winner.tuned) return;
   const std::size_t mark = text.find(kLoanMark);
   const auto loan = std::find(kLoanNames.begin(), kLoanNames.end(), text.substr(0, mark));

@@ -103,8 +103,14 @@ double device_distance(const DeviceFacts& a, const DeviceFacts& b) {
 }
 
 constexpr bool always(const LoanTerms&) { return true; }
+constexpr bool never(const LoanTerms&) { return false; }
 
-constexpr std::array<LoanKind, 6> kKinds{{
+constexpr std::array<LoanKind, 8> kKinds{{
+    {.loan = Loan::version,
+     .words = "the same problem with another version of the kernel",
+     .differs = [](const LoanTerms& t) { return t.lender.other_source; },
+     .is_lent = always,
+     .asks_model = false},
     {.loan = Loan::alignment,
      .words = "the same problem with arrays that are aligned otherwise",
      .differs = [](const LoanTerms& t) { return t.borrower.alignment != t.lender.problem.alignment; },
@@ -136,6 +142,11 @@ constexpr std::array<LoanKind, 6> kKinds{{
      .differs = [](const LoanTerms& t) { return !serves_extents(t) && !is_beyond(t); },
      .is_lent = [](const LoanTerms& t) { return octaves(t) <= kFarthestServed; },
      .asks_model = true},
+    {.loan = Loan::transfer,
+     .words = "predicted from its trials",
+     .differs = never,  // nobody is asked for it: hone transfer has stored it
+     .is_lent = always,
+     .asks_model = false},
     {.loan = Loan::device,
      .words = "the most similar device",
      .differs = [](const LoanTerms& t) { return t.lender.device.has_value(); },

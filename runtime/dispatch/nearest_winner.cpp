@@ -72,7 +72,7 @@ std::vector<Candidate> NearestWinner::starts_for(const Problem& problem) {
         shape_distance(problem.extents, lender.problem.extents) <= kFarthestServed)
       add(lender);
   for (const Lender& lender : relatives)
-    if (!is_same_key(lender) && is_same_size(lender)) add(lender);
+    if ((!is_same_key(lender) || lender.other_source) && is_same_size(lender)) add(lender);
   return starts;
 }
 
@@ -85,6 +85,8 @@ Resolved NearestWinner::serve(const Problem& problem, const std::optional<Cached
     if (const Resolved lent = lend_stream_winner(problem, capturing); lent.plan) return lent;
   std::size_t behind = 0;
   for (const Lender& lender : lenders) {
+    // What was predicted from trials is better than what a similar device has.
+    if (untuned && untuned->winner.loan == Loan::transfer && lender.winner.loan == Loan::device) break;
     const LoanTerms terms{core_.facts(), problem, lender};
     if (falls_behind(terms)) {
       if (++behind == kMostBehind) break;
@@ -123,7 +125,7 @@ Resolved NearestWinner::lend_stream_winner(const Problem& graph_problem, bool ca
   const Problem stream_problem = in_context(graph_problem, LaunchContext::stream);
   Resolved lender{.plan = plans_.find(stream_problem)};
   if (!lender.plan || !lender.plan->winner.tuned)
-    lender = {lookup_.find(stream_problem, false).plan, ChoiceSource::cache};
+    lender = {lookup_.find(stream_problem, capturing).plan, ChoiceSource::cache};
   if (!lender.plan) return {};
   const Winner& winner = lender.plan->winner;
   if (!capturing && falls_behind({core_.facts(), graph_problem, {.winner = winner, .problem = stream_problem}}))
@@ -157,6 +159,7 @@ const LoadedPlan* NearestWinner::borrow(const Problem& problem, const Lender& le
   winner.loan = lender.winner.loan;
   winner.lender = to_string(lender.problem);
   if (lender.device) winner.lender += " on " + lender.device->name;
+  if (!lender.winner.shipped.empty()) winner.lender += ", shipped: " + lender.winner.shipped;
   const LoadedPlan& plan = plans_.install(problem, winner, code.module, capturing);
   core_.cache().publish(problem, winner, *code.binary, nullptr);
   core_.cache().note_miss(problem, winner.sizes, false);

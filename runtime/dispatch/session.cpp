@@ -68,7 +68,7 @@ Resolved Session::Impl::resolve(const Problem& problem, bool capturing) {
 Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
   const MissPolicy on_miss = core_.options().on_miss;
   const CachedPlan cached = lookup_.find(problem, capturing);
-  if (cached.plan) return {cached.plan, ChoiceSource::cache};
+  if (cached.plan) return {cached.plan, cached.source};
   if (on_miss == MissPolicy::tune && !capturing && !is_pinned()) {
     if (const Resolved found = lookup_.settled(problem, cached); found.plan) return found;
     const std::optional<Resolved> tuned = tuning_.tune_miss(problem, cached.is_misfit);
@@ -88,7 +88,7 @@ Resolved Session::Impl::postpone(const Problem& problem) {
   Resolved provisional{.plan = plans_.find(problem)};
   if (!provisional.plan) {
     const CachedPlan cached = lookup_.find(problem, false);
-    if (cached.plan) return {cached.plan, ChoiceSource::cache};
+    if (cached.plan) return {cached.plan, cached.source};
     provisional = nearest_.serve(problem, cached.untuned, false);
     if (!provisional.plan) provisional = tuning_.choose_heuristic_once(problem);
   }

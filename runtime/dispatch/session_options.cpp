@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -15,10 +16,14 @@
 #include <hone/error.h>
 #include <hone/session.h>
 
+#include "runtime/dispatch/share_folders.h"
+
 namespace hone {
 namespace {
 
 constexpr std::string_view kFileName = "cache.sqlite";
+constexpr std::string_view kCacheEnding = ".sqlite";
+constexpr std::string_view kShippedEnding = ".winners";
 constexpr std::string_view kSystemFolders = "/usr/local/share/hone:/usr/share/hone";
 
 /// The value of an environment variable; nullopt when it is unset or empty, or when the program has more rights than
@@ -38,24 +43,50 @@ std::filesystem::path usual_place() {
   return {};
 }
 
-/// Files named in the list, and of folders the usual file in them.
-std::vector<std::filesystem::path> system_caches() {
-  std::string_view list = variable("HONE_CACHE_PATH").value_or(kSystemFolders);
-  std::vector<std::filesystem::path> files;
+std::vector<std::filesystem::path> split_paths(std::string_view list) {
+  std::vector<std::filesystem::path> paths;
   while (!list.empty()) {
     const std::string_view entry = list.substr(0, list.find(':'));
     list.remove_prefix(std::min(entry.size() + 1, list.size()));
-    if (entry.empty()) continue;
-    const std::filesystem::path path = std::filesystem::absolute(entry);
-    files.push_back(path.extension() == ".sqlite" ? path : path / kFileName);
+    if (!entry.empty()) paths.push_back(std::filesystem::absolute(entry));
   }
+  return paths;
+}
+
+/// The files of shipped winners in a folder, by name; none in one that cannot be read.
+std::vector<std::filesystem::path> shipped_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator entry(folder, ignored), end; !ignored && entry != end;
+       entry.increment(ignored))
+    if (entry->path().extension() == kShippedEnding) files.push_back(entry->path());
+  std::sort(files.begin(), files.end());
   return files;
+}
+
+/// Files named in the list, and of folders the usual files in them.
+void read_system_files(SessionOptions& options) {
+  const auto list = variable("HONE_CACHE_PATH");
+  if (list == "off") return;
+  std::vector<std::filesystem::path> paths = split_paths(list.value_or(kSystemFolders));
+  if (!list)
+    for (std::filesystem::path& folder : share_folders())
+      if (std::find(paths.begin(), paths.end(), folder) == paths.end()) paths.insert(paths.begin(), std::move(folder));
+  for (const std::filesystem::path& path : paths) {
+    if (path.extension() == kShippedEnding) {
+      options.shipped_winners.push_back(path);
+      continue;
+    }
+    options.system_caches.push_back(path.extension() == kCacheEnding ? path : path / kFileName);
+    if (path.extension() == kCacheEnding) continue;
+    for (std::filesystem::path& file : shipped_in(path)) options.shipped_winners.push_back(std::move(file));
+  }
 }
 
 void read_places(SessionOptions& options) {
   std::string_view text = variable("HONE_CACHE").value_or("rw");
   if (text == "off") return;
-  options.system_caches = system_caches();
+  read_system_files(options);
   options.cache_read_only = text == "ro" || text.starts_with("ro:");
   if (text == "ro" || text == "rw") {
     options.cache_path = usual_place();

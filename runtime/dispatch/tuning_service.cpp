@@ -99,7 +99,7 @@ Resolved TuningService::choose_heuristic_once(const Problem& problem) {
     if (core_.cache().is_claimed(Work::choice, problem)) {
       const bool is_done = wait_for_owner(core_.cache(), Work::choice, problem, end);
       const CachedPlan cached = lookup_.find(problem, false);
-      if (cached.plan) return {cached.plan, ChoiceSource::cache};
+      if (cached.plan) return {cached.plan, cached.source};
       if (cached.untuned)
         if (const LoadedPlan* const plan = lookup_.load(problem, *cached.untuned, false))
           return {plan, ChoiceSource::cache};

@@ -88,6 +88,7 @@ const IncludeRules& house_rules() {
               command("tuner/report/"),
               command("tuner/shell/"),
               command("tuner/stats/"),
+              command("tuner/transfer/"),
               command("tuner/tune/", {"tuner/campaign/"}),
               {.folder = "tuner/", .may_include = {kPublic, "cache/", "tuner/"}},
               {.folder = "examples/", .may_include = {kPublic}},

@@ -17,7 +17,7 @@ using test::Names;
 using testing::run_hone;
 
 const std::vector<std::string> kAllCommands{"devices", "tune",      "inspect", "explain", "report", "occupancy",
-                                            "plan",    "reduce",    "softmax", "transpose", "run",  "check",
+                                            "plan", "transfer", "reduce",    "softmax", "transpose", "run",  "check",
                                             "emit",    "cache",     "stats",   "shell"};
 
 TEST(Help, EveryCommandTeachesWithExamples) {

@@ -1,14 +1,21 @@
 #include "tuner/cache/export_command.h"
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <ostream>
+#include <vector>
 
+#include "cache/identity.h"
 #include "cache/maintenance/exchange.h"
+#include "cache/shipped_winners.h"
+#include "cache/store.h"
 #include "tuner/cache/cache_output.h"
 #include "tuner/cache/exchange_lines.h"
 #include "tuner/context/cache_path.h"
@@ -61,6 +68,45 @@ void report(const ExportCounts& counts, const std::filesystem::path& path, const
   warn(counts.no_text, "row", "left out: its text is no UTF-8");
 }
 
+/// The winners of one device, as files of shipped winners have them. Throws CommandError(input).
+ExitCode write_text(const std::filesystem::path& path, const CacheExportOptions& options, const Context& context) {
+  std::uint64_t damaged = 0;
+  std::vector<cache::StoredWinner> winners = cache::Store(path).winners(&damaged);
+  std::erase_if(winners, [&](const cache::StoredWinner& stored) {
+    return !stored.winner.tuned || cache::is_shipped(stored.winner) ||
+           !matches_device(stored.key.device, options.device);
+  });
+  if (winners.empty())
+    throw CommandError(ExitCode::input, fmt::format("'{}' has no tuned winners to write", printable(path.string())));
+  const cache::StoredWinner* newest = &winners.front();
+  for (const cache::StoredWinner& stored : winners) {
+    if (!cache::same_device(stored.key.device, newest->key.device))
+      throw CommandError(ExitCode::input, fmt::format("there are winners of {} and of {}; name one with --device",
+                                                      printable(stored.key.device.name),
+                                                      printable(newest->key.device.name)));
+    if (stored.created_at > newest->created_at) newest = &stored;
+  }
+  const cache::ShippedHeader header{
+      .version = HONE_VERSION,
+      .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(static_cast<std::time_t>(newest->created_at))),
+      .device = newest->key.device,
+      .compiler = newest->key.toolchain.compiler,
+      .driver = newest->key.toolchain.driver};
+  const std::filesystem::path target = options.file.empty() ? "-" : options.file;
+  const bool to_standard_output = is_standard_output(target);
+  WrittenFile file(target, context.out);
+  file.stream() << cache::shipped_text(header, winners);
+  file.finish();
+  if (damaged > 0)
+    context.err << fmt::format("hone: {} left out: damaged\n",
+                               count_text(static_cast<std::int64_t>(damaged), "winner"));
+  if (!to_standard_output)
+    context.out << fmt::format("{} of {} are in {}\n",
+                               count_text(static_cast<std::int64_t>(winners.size()), "tuned winner"),
+                               printable(header.device.name), printable(options.file));
+  return ExitCode::ok;
+}
+
 }  // namespace
 
 void set_up_cache_export(CLI::App& cache, CacheExportOptions& options) {
@@ -68,11 +114,13 @@ void set_up_cache_export(CLI::App& cache, CacheExportOptions& options) {
   file_name(sub->add_option("FILE", options.file));
   file_name(sub->add_option("--cache", options.cache)->take_last());
   one_of(sub->add_option("--device", options.device)->take_last(), words_in(kDeviceKinds));
-  sub->add_flag("--no-binaries", options.no_binaries)->disable_flag_override();
+  CLI::Option* no_binaries = sub->add_flag("--no-binaries", options.no_binaries)->disable_flag_override();
+  sub->add_flag("--text", options.text)->disable_flag_override()->excludes(no_binaries);
 }
 
 ExitCode run_cache_export(const CacheExportOptions& options, const Context& context) {
   const std::filesystem::path path = cache_file(options.cache, context);
+  if (options.text) return write_text(path, options, context);
   const std::filesystem::path target = options.file.empty() ? "-" : options.file;
   const bool to_standard_output = is_standard_output(target);
   WrittenFile file(target, context.out);

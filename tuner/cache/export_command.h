@@ -17,6 +17,7 @@ struct CacheExportOptions {
   std::string cache;
   std::string device;
   bool no_binaries = false;
+  bool text = false;  ///< shipped winners instead of JSON Lines
 };
 
 void set_up_cache_export(CLI::App& cache, CacheExportOptions& options);

@@ -63,7 +63,7 @@ CampaignItem look_up(Session& session, const Problem& problem) {
   const std::uint64_t stale_before = session.counters().stale_hits;
   try {
     const Winner& winner = *session.prepare(problem).winner;
-    if (!winner.tuned || winner.launch_context != problem.launch_context) return item;
+    if (!winner.tuned || !winner.shipped.empty() || winner.launch_context != problem.launch_context) return item;
     item.measured_problem.extents = winner.tuned_extents;
     if (size_ranges(winner.tuned_extents) != size_ranges(problem.extents)) return item;
     item.outcome = Outcome::kept;

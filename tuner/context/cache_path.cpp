@@ -46,7 +46,10 @@ std::filesystem::path required_cache_path(const std::string& option, const Sessi
 void choose_cache(SessionOptions& options, const std::string& option) {
   options.cache_path = chosen_cache_path(option, options);
   options.cache_read_only = is_only_read(option, options);
-  if (option == "off") options.system_caches.clear();
+  if (option == "off") {
+    options.system_caches.clear();
+    options.shipped_winners.clear();
+  }
   options.report_cache_failure = nullptr;
 }
 

@@ -82,6 +82,8 @@ std::string source_text(ChoiceSource source, bool tuned) {
       return "heuristic";
     case ChoiceSource::nearest:
       return "nearest, untuned";
+    case ChoiceSource::shipped:
+      return "shipped";
     case ChoiceSource::cache:
       return tuned ? "cache" : "cache, untuned";
     case ChoiceSource::memory:

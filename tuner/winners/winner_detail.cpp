@@ -14,6 +14,7 @@
 #include <optional>
 #include <ostream>
 
+#include "cache/shipped_winners.h"
 #include "tuner/problems/families.h"
 #include "tuner/problems/problem_text.h"
 #include "tuner/text/quantities.h"
@@ -98,6 +99,9 @@ std::string measured_text(const cache::StoredWinner& stored, const cache::Stored
   if (how == "lent")
     return fmt::format("not in this class but at n = {}: {}", measured_at_text(stored),
                        measured ? fmt::format("see winner {}", measured->id) : "that winner is not stored any more");
+  if (how == "shipped")
+    return fmt::format("not here, but at n = {} on {}; measure here with: {}", measured_at_text(stored),
+                       stored.winner.lender.substr(cache::kShippedMark.size()), tune_command(stored, cache));
   if (how == "nearest")
     return fmt::format("never: what was tuned for {}; measure with: {}", lender_text(stored),
                        tune_command(stored, cache));
@@ -260,6 +264,7 @@ std::string short_digest(std::string_view digest) { return std::string(digest.su
 
 std::string_view how_text(const cache::StoredWinner& stored) {
   const bool is_of_its_class = is_within(stored.winner.tuned_extents, stored.key.problem.sizes);
+  if (cache::is_shipped(stored.winner)) return "shipped";
   if (stored.winner.tuned) return is_of_its_class ? "tuned" : "lent";
   return is_of_its_class && stored.winner.lender.empty() ? "heuristic" : "nearest";
 }

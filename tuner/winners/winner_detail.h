@@ -42,8 +42,8 @@ std::string tune_command(const cache::StoredWinner& stored, const std::filesyste
 /// The first digits of a digest, which tell sources apart.
 std::string short_digest(std::string_view digest);
 
-/// "tuned" (measured in its class), "lent" (measured at another size), "nearest" (untuned, of the nearest tuned class)
-/// or "heuristic".
+/// "tuned" (measured in its class), "lent" (measured at another size), "nearest" (untuned, of the nearest tuned class),
+/// "shipped" (tuned on a device that is the same, and shipped with Hone) or "heuristic".
 std::string_view how_text(const cache::StoredWinner& stored);
 
 /// Says what a winner that is "nearest" was tuned for, and what kind of loan that is: "reduce max f32 n=1048576, an

@@ -63,7 +63,7 @@ Json to_json(const cache::StoredWinner& stored, const cache::StoredWinner* measu
   const auto here = [&](auto value) { return how == "tuned" ? Json(value) : Json(nullptr); };
   json["how"] = how;
   json["tuned"] = stored.winner.tuned;
-  json["lender"] = how == "nearest" ? Json(stored.winner.lender) : Json(nullptr);
+  json["lender"] = how == "nearest" || how == "shipped" ? Json(stored.winner.lender) : Json(nullptr);
   json["tuned_extents"] = how == "heuristic" ? Json(nullptr) : Json(stored.winner.tuned_extents);
   json["measured_by"] = how != "heuristic" && measured ? Json(measured->id) : Json(nullptr);
   json["bytes_moved"] = here(stored.winner.bytes_moved);

@@ -16,7 +16,8 @@ module hone
   integer(c_int32_t), parameter :: HONE_ARGUMENT_IN = 0, HONE_ARGUMENT_OUT = 1, HONE_ARGUMENT_INOUT = 2, &
                                    HONE_ARGUMENT_SCALAR = 3, HONE_ARGUMENT_EXTENT = 4
   integer(c_int32_t), parameter :: HONE_FROM_MEMORY = 0, HONE_FROM_CACHE = 1, HONE_FROM_TUNING = 2, &
-                                   HONE_FROM_HEURISTIC = 3, HONE_FROM_NEAREST = 4
+                                   HONE_FROM_HEURISTIC = 3, HONE_FROM_NEAREST = 4, &
+                                   HONE_FROM_SHIPPED = 5
 
   integer(c_int32_t), parameter :: HONE_OBJECTIVE_TIME = 0, HONE_OBJECTIVE_ENERGY = 1
 

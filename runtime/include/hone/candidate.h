@@ -70,16 +70,18 @@ struct Trial {
 /// are asked (hone/sdk/loans.h has the rule of each). Where they differ in several ways, the last of them.
 enum class Loan : std::uint8_t {
   none,       ///< the winner is the class's own
+  version,    ///< the same class, but shipped, and tuned with other sources of the kernel
   alignment,  ///< arrays are aligned otherwise
   context,    ///< the launch context is the other one
   size,       ///< one extent is larger, and the lender is large enough to saturate the memory
   operation,  ///< another operation or dtype that moves as many bytes with as much arithmetic
   shape,      ///< the nearest tuned size or shape
+  transfer,   ///< predicted from the trials of another device (hone transfer)
   device,     ///< the same on the most similar device
 };
 
-inline constexpr std::array<std::string_view, 7> kLoanNames{"none",      "alignment", "context", "size",
-                                                            "operation", "shape",     "device"};
+inline constexpr std::array<std::string_view, 9> kLoanNames{
+    "none", "version", "alignment", "context", "size", "operation", "shape", "transfer", "device"};
 constexpr std::string_view name(Loan loan) { return kLoanNames[static_cast<std::size_t>(loan)]; }
 
 /// The candidate that a range of problems is dispatched to, with its evidence.
@@ -87,7 +89,7 @@ struct Winner {
   Candidate candidate = {};
   Resources resources = {};
   int resident_blocks = 0;
-  bool tuned = false;          ///< false: not measured here; the model's choice, or the winner of another class
+  bool tuned = false;          ///< false: not measured for this; the model's choice, or the winner of another class
   double median_us = 0;        ///< at tuned_extents; 0 when not tuned
   double spread_us = 0;
   /// The context that it was chosen for. A graph problem may be served by the winner of the stream.
@@ -100,6 +102,10 @@ struct Winner {
   Loan loan = Loan::none;   ///< not none: the winner of another class, which a tuning of this class replaces
   std::string lender = {};  ///< that class: "reduce max f32 n=1048576"; "" where it is not known
 
+  /// The origin of a tuned winner that came with Hone: "NVIDIA H100 80GB HBM3, 2026-11-25, Hone 0.1.0, driver 13.0". It
+  /// was measured there, on a device that is the same. "": it was measured here.
+  std::string shipped = {};
+
   /// True if it is the tuned winner of another class.
   bool is_from_nearest() const { return loan != Loan::none; }
 };
@@ -111,9 +117,11 @@ enum class ChoiceSource : std::uint8_t {
   tuned,      ///< tuned by this call
   heuristic,  ///< the occupancy model's first choice, untuned, compiled by this call
   nearest,    ///< the tuned winner of the nearest class (Winner::loan, Winner::lender), not measured in this one
+  shipped,    ///< tuned on a device that is the same, and shipped with Hone; compiled and verified by this call
 };
 
-inline constexpr std::array<std::string_view, 5> kChoiceSourceNames{"memory", "cache", "tuned", "heuristic", "nearest"};
+inline constexpr std::array<std::string_view, 6> kChoiceSourceNames{"memory",    "cache",   "tuned",
+                                                                    "heuristic", "nearest", "shipped"};
 constexpr std::string_view name(ChoiceSource source) { return kChoiceSourceNames[static_cast<std::size_t>(source)]; }
 
 /// The winner that a call was dispatched to, and where it came from. `winner` lives as long as the Session; it is null

@@ -62,6 +62,11 @@ struct SessionOptions {
   /// Read-only cache files, such as an image or a package ships, that are asked in this order after `cache_path`.
   std::vector<std::filesystem::path> system_caches = {};
 
+  /// Text files of winners that Hone ships (`share/hone/*.winners`), asked after all caches. They have no code: a winner
+  /// of this device and these kernel sources is compiled, verified on small problems, stored in `cache_path`, and counts
+  /// as tuned; others are lent. A file that is not there has none.
+  std::vector<std::filesystem::path> shipped_winners = {};
+
   /// Run the code in cache files. When off, the winners that they name are compiled from Hone's own templates, about 50
   /// ms each, and the files need not be trusted. Turn it off to read a cache that others may write to.
   bool load_binaries = true;
@@ -92,8 +97,9 @@ struct SessionOptions {
   /// The options that the environment asks for:
   /// - HONE_CACHE: the cache file, as `<path>`, `rw:<path>` or `ro:<path>` (cache_read_only); `rw` and `ro` alone mean
   ///   the usual place, by the XDG rules: $XDG_CACHE_HOME/hone/cache.sqlite, else ~/.cache/hone/cache.sqlite. `off`
-  ///   means no file at all, system_caches included.
-  /// - HONE_CACHE_PATH: system_caches, separated by `:`; a folder stands for its file cache.sqlite. The default is
+  ///   means no file at all, system_caches and shipped_winners included.
+  /// - HONE_CACHE_PATH: system_caches and shipped_winners, separated by `:`; a folder stands for its file cache.sqlite and
+  ///   its files *.winners. `off`: none of them. The default is the folder share/hone beside the library, then
   ///   /usr/local/share/hone:/usr/share/hone.
   /// - HONE_CACHE_MAX_BYTES: cache_max_bytes, a number that may end in Ki, Mi or Gi.
   /// - HONE_BINARIES: load_binaries, `on` or `off`.

@@ -5,11 +5,13 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 
 #include <hone/error.h>
 
+#include "tests/runtime/support/temp_folder.h"
 #include "tests/support/names.h"
 
 namespace hone {
@@ -121,6 +123,23 @@ TEST_F(SessionOptionsTest, SystemCachesAreFilesOrTheFileOfAFolder) {
   set("HONE_CACHE_PATH", "/opt/a");
   set("HONE_CACHE", "off");
   EXPECT_THAT(SessionOptions::from_environment().system_caches, testing::IsEmpty());
+}
+
+TEST_F(SessionOptionsTest, ShippedWinnersAreFilesOrThoseOfAFolder) {
+  const TempFolder folder;
+  for (const char* name : {"b.winners", "a.winners", "README.md"}) std::ofstream(folder / name) << "text";
+  const std::string path = (folder / "").string();
+  set("HONE_CACHE_PATH", (path + ":/opt/c.winners").c_str());
+  const SessionOptions options = SessionOptions::from_environment();
+  EXPECT_THAT(options.shipped_winners,
+              testing::ElementsAre(folder / "a.winners", folder / "b.winners", Path("/opt/c.winners")));
+  EXPECT_THAT(options.system_caches, testing::ElementsAre(folder / "cache.sqlite"));
+  set("HONE_CACHE_PATH", "off");
+  EXPECT_THAT(SessionOptions::from_environment().shipped_winners, testing::IsEmpty());
+  EXPECT_THAT(SessionOptions::from_environment().system_caches, testing::IsEmpty());
+  set("HONE_CACHE_PATH", path.c_str());
+  set("HONE_CACHE", "off");
+  EXPECT_THAT(SessionOptions::from_environment().shipped_winners, testing::IsEmpty());
 }
 
 TEST_F(SessionOptionsTest, ReadsWhetherStoredCodeMayRun) {

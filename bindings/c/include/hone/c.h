@@ -172,7 +172,8 @@ enum {
   HONE_FROM_CACHE = 1,     /* the cache file, by this call; nothing was compiled */
   HONE_FROM_TUNING = 2,    /* tuned by this call */
   HONE_FROM_HEURISTIC = 3, /* the occupancy model's first choice, compiled by this call */
-  HONE_FROM_NEAREST = 4    /* the tuned winner of the nearest class */
+  HONE_FROM_NEAREST = 4,   /* the tuned winner of the nearest class */
+  HONE_FROM_SHIPPED = 5    /* tuned on such a device, and shipped with Hone; compiled and verified by this call */
 };
 
 /* What a call was dispatched to. Filled where the caller passes one; NULL is fine. */

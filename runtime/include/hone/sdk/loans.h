@@ -19,6 +19,7 @@ struct Lender {
   Problem problem;  ///< at the extents that the winner was measured at
   std::optional<DeviceFacts> device = {};  ///< where it was tuned, if that is another device than the borrower's
   bool stale_driver = false;               ///< measured under another driver
+  bool other_source = false;               ///< shipped, and tuned with other sources of the kernel
 };
 
 /// The two parties of a loan.
