@@ -47,7 +47,7 @@ struct SessionOptions {
   /// The cache file. Empty: no file, and winners live only as long as the session.
   std::filesystem::path cache_path;
 
-  /// The size in bytes above which storing a winner evicts: first code, then trials, then winners, each the longest
+  /// The size in bytes above which storing a winner evicts: first trials, then code, then winners, each the longest
   /// unused first. 0: no limit. A limit that is stored in the file (`hone cache prune --limit`) takes precedence.
   std::int64_t cache_max_bytes = std::int64_t{256} << 20;
 
