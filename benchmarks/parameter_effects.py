@@ -8,6 +8,7 @@ Usage: parameter_effects.py CACHE [--json PATH]
 import argparse
 import json
 import sqlite3
+import zlib
 from collections import defaultdict
 
 QUERY = """SELECT t.winner_id, w.operation, w.dtype, w.extent0, w.extent1, w.extent2, w.launch_context, t.device,
@@ -15,10 +16,16 @@ QUERY = """SELECT t.winner_id, w.operation, w.dtype, w.extent0, w.extent1, w.ext
            FROM trials t JOIN winner w ON w.id = t.winner_id WHERE t.verdict = 'ok' AND t.median_us > 0"""
 
 
+def uncompressed(data, size):
+    """What the function sqlar_uncompress() of the sqlite3 shell returns; the view `trials` calls it."""
+    return data if size in (0, len(data)) else zlib.decompress(data)
+
+
 def read(path):
     """{problem: [(policy as a dict, median in µs, is the model's choice)]}"""
     problems = defaultdict(list)
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as cache:
+        cache.create_function("sqlar_uncompress", 2, uncompressed)
         for (_, operation, dtype, *extents, context, device, family, text, median, is_default) in cache.execute(QUERY):
             shape = "x".join(str(extent) for extent in extents if extent != 1) or "1"
             policy = dict(field.split("=") for field in text.split())

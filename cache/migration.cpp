@@ -6,8 +6,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "cache/packed.h"
+#include "cache/packed_trials.h"
 #include "cache/place.h"
+#include "cache/row_sql.h"
 #include "cache/schema.h"
 
 namespace hone::cache {
@@ -24,40 +28,41 @@ struct Step {
 
 // Take away what the new version has otherwise. Version 2 added usage, misses and claims, version 4 gave binaries their
 // entries, version 6 winners an objective and trials their energy, version 7 winners their lender and trials their
-// sequence.
-constexpr std::array<Step, 19> kBefore{{
+// sequence, version 8 packs code, and the trials of a tuning.
+constexpr std::array<Step, 20> kBefore{{
     {1, 6, "CREATE TEMP TABLE old_winner AS SELECT * FROM main.winner"},
-    {1, 6, "CREATE TEMP TABLE old_tuning AS SELECT * FROM main.tuning"},
-    {1, 6, "CREATE TEMP TABLE old_trial AS SELECT * FROM main.trial"},
+    {1, 7, "CREATE TEMP TABLE old_tuning AS SELECT * FROM main.tuning"},
+    {1, 7, "CREATE TEMP TABLE old_trial AS SELECT * FROM main.trial"},
+    {1, 7, "CREATE INDEX temp.old_trial_winner ON old_trial (winner, rank)"},
     {2, 6, "CREATE TEMP TABLE old_usage AS SELECT * FROM main.usage"},
     {2, 5, "CREATE TEMP TABLE old_missed AS SELECT * FROM main.missed"},
     {2, 5, "CREATE TEMP TABLE old_claim AS SELECT * FROM main.claim"},
     {1, 6, "CREATE TEMP TABLE old_sequence AS SELECT seq FROM main.sqlite_sequence WHERE name = 'winner'"},
-    {1, 6, "DROP VIEW winners"},
-    {1, 6, "DROP VIEW trials"},
+    {1, 7, "DROP VIEW winners"},
+    {1, 7, "DROP VIEW trials"},
     {2, 5, "DROP VIEW misses"},
     {2, 5, "DROP VIEW claims"},
-    {2, 3, "DROP VIEW binaries"},  // it names the table that gets another name
+    {2, 7, "DROP VIEW binaries"},  // it names the table that gets another name
     {2, 5, "DROP TABLE claim"},
     {2, 5, "DROP TABLE missed"},
     {2, 6, "DROP TABLE usage"},
-    {1, 6, "DROP TABLE trial"},
-    {1, 6, "DROP TABLE tuning"},
+    {1, 7, "DROP TABLE trial"},
+    {1, 7, "DROP TABLE tuning"},
     {1, 6, "DROP TABLE winner"},
-    {1, 3, "ALTER TABLE binary RENAME TO old_binary"},
+    {1, 7, "ALTER TABLE binary RENAME TO old_binary"},
 }};
 
 // Fill the new tables. A row that breaks a constraint now did so before, by damage: it is left out, and the rest is
 // kept.
-constexpr std::array<Step, 20> kAfter{{
+constexpr std::array<Step, 9> kAfter{{
     {1, 5, "INSERT OR IGNORE INTO winner SELECT *, 'time', '' FROM old_winner"
            " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)"},
     {6, 6, "INSERT OR IGNORE INTO winner SELECT *, '' FROM old_winner"
            " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)"},
-    {1, 5, "INSERT OR IGNORE INTO tuning SELECT *, 0 FROM old_tuning WHERE winner IN (SELECT id FROM winner)"},
-    {6, 6, "INSERT OR IGNORE INTO tuning SELECT * FROM old_tuning WHERE winner IN (SELECT id FROM winner)"},
-    {1, 5, "INSERT OR IGNORE INTO trial SELECT *, 0, 0, 0 FROM old_trial WHERE winner IN (SELECT winner FROM tuning)"},
-    {6, 6, "INSERT OR IGNORE INTO trial SELECT *, 0 FROM old_trial WHERE winner IN (SELECT winner FROM tuning)"},
+    {1, 5, "INSERT OR IGNORE INTO tuning (winner, started_at, compile_ms, measure_ms, budget_spent, digest)"
+           " SELECT * FROM old_tuning WHERE winner IN (SELECT id FROM winner)"},
+    {6, 7, "INSERT OR IGNORE INTO tuning (winner, started_at, compile_ms, measure_ms, budget_spent, digest,"
+           " power_limit_w) SELECT * FROM old_tuning WHERE winner IN (SELECT id FROM winner)"},
     {2, 6, "INSERT OR IGNORE INTO usage SELECT * FROM old_usage WHERE winner IN (SELECT id FROM winner)"},
     {2, 5, "INSERT OR IGNORE INTO missed (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,"
            " first0, last0, first1, last1, first2, last2, driver, reason, extent0, extent1, extent2, bytes_moved, weight,"
@@ -70,15 +75,17 @@ constexpr std::array<Step, 20> kAfter{{
     // Ids of winners are never used again, those of deleted ones included.
     {1, 6, "DELETE FROM sqlite_sequence WHERE name = 'winner'"},
     {1, 6, "INSERT INTO sqlite_sequence (name, seq) SELECT 'winner', seq FROM old_sequence"},
+}};
+
+constexpr std::array<Step, 8> kLast{{
     {1, 6, "DROP TABLE temp.old_winner"},
-    {1, 6, "DROP TABLE temp.old_tuning"},
-    {1, 6, "DROP TABLE temp.old_trial"},
+    {1, 7, "DROP TABLE temp.old_tuning"},
+    {1, 7, "DROP TABLE temp.old_trial"},
     {2, 6, "DROP TABLE temp.old_usage"},
     {2, 5, "DROP TABLE temp.old_missed"},
     {2, 5, "DROP TABLE temp.old_claim"},
     {1, 6, "DROP TABLE temp.old_sequence"},
-    {1, 3, "INSERT OR IGNORE INTO binary (digest, format, architecture, code) SELECT * FROM old_binary"},
-    {1, 3, "DROP TABLE old_binary"},
+    {1, 7, "DROP TABLE old_binary"},
 }};
 
 void execute(Connection& connection, std::span<const Step> steps, std::int64_t version) {
@@ -90,6 +97,23 @@ void execute(Connection& connection, std::span<const Step> steps, std::int64_t v
 constexpr std::string_view kRenameNumerics =
     "UPDATE OR IGNORE {} SET numerics = 'fast' || substr(numerics, 13) WHERE substr(numerics, 1, 12) = 'reproducible'";
 
+/// Packs the code of binaries; a damaged row stays what it is.
+void move_binaries(Connection& connection, std::int64_t version) {
+  Statement rows = connection.prepare(fmt::format("SELECT digest, format, architecture, code, {} FROM old_binary",
+                                                  stored_name("entries", version)));
+  Statement insert = connection.prepare(
+      "INSERT OR IGNORE INTO binary (digest, format, architecture, entries, bytes, code) VALUES (?, ?, ?, ?, ?, ?)");
+  while (rows.step()) {
+    std::string digest;
+    BinaryRecord binary;
+    rows.read(digest);
+    each_field(binary, Reader{rows});
+    const Packed code = pack(std::move(binary.code));
+    insert.bind(digest).bind(binary.format).bind(binary.architecture).bind(binary.entries).bind(code.bytes);
+    insert.bind(std::span(code.data)).run();
+  }
+}
+
 }  // namespace
 
 std::filesystem::path backup_path(const std::filesystem::path& path, std::int64_t version) {
@@ -99,10 +123,14 @@ std::filesystem::path backup_path(const std::filesystem::path& path, std::int64_
 }
 
 void migrate(Connection& connection, const std::filesystem::path& path, std::int64_t version) {
+  connection.lift_deadline();  // packing a file of 100 MiB takes seconds
   replace_file(backup_path(path, version), connection.content());
   execute(connection, kBefore, version);
   create_schema(connection);
   execute(connection, kAfter, version);
+  pack_trial_rows(connection, "old_trial", version);
+  move_binaries(connection, version);
+  execute(connection, kLast, version);
   for (const std::string_view table : {"winner", "missed", "claim"})
     if (version < 5) connection.execute(fmt::format(kRenameNumerics, table));
   check_schema(connection, path, Access::write);

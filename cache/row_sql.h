@@ -20,6 +20,8 @@ using Names = std::vector<std::string_view>;
 
 /// The expression that selects a column of ours from a file of an earlier version.
 inline std::string_view stored_name(std::string_view name, std::int64_t schema_version) {
+  if (schema_version < 8 && (name == "bytes" || name == "trial_bytes")) return "0";
+  if (schema_version < 8 && name == "trials") return "x''";
   if (schema_version < 7 && name == "sequence") return "0";
   if (schema_version < 6 && name == "objective") return "'time'";
   if (schema_version < 7 && name == "lender") return "''";

@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "cache/identity.h"
+#include "cache/packed.h"
+#include "cache/packed_trials.h"
 #include "cache/row_sql.h"
 
 namespace hone::cache {
@@ -52,8 +54,9 @@ std::string winner_columns(std::int64_t schema_version) {
   append_names<WinnerRecord>(rest, schema_version);
   return fmt::format(
       "w.id, d.{}, d.digest, {}, w.binary, w.created_at, w.digest, "
-      "(SELECT length(code) FROM binary WHERE binary.digest = w.binary)",
-      fmt::join(device, ", d."), fmt::join(rest, ", "));
+      "(SELECT {} FROM binary WHERE binary.digest = w.binary)",
+      fmt::join(device, ", d."), fmt::join(rest, ", "),
+      schema_version < 8 ? "length(code)" : "max(bytes, length(code))");
 }
 
 Statement select_devices(Connection& connection, std::string_view condition) {
@@ -162,12 +165,18 @@ std::string binary_digest(const BinaryRecord& binary) {
 std::optional<BinaryRecord> read_binary(Connection& connection, std::string_view digest) {
   Names names;
   append_names<BinaryRecord>(names, connection.schema_version());
+  names.push_back(stored_name("bytes", connection.schema_version()));
   Statement statement =
       connection.prepare(fmt::format("SELECT {} FROM binary WHERE digest = ?", fmt::join(names, ", ")));
   statement.bind(digest);
   if (!statement.step()) return std::nullopt;
   BinaryRecord binary;
   each_field(binary, Reader{statement});
+  Packed packed{.data = std::move(binary.code), .bytes = 0};
+  statement.read(packed.bytes);
+  std::optional<std::vector<std::byte>> code = unpack(std::move(packed));
+  if (!code) return std::nullopt;
+  binary.code = *std::move(code);
   if (binary_digest(binary) != digest) return std::nullopt;
   return binary;
 }
@@ -175,8 +184,10 @@ std::optional<BinaryRecord> read_binary(Connection& connection, std::string_view
 std::optional<TuningRow> read_tuning(Connection& connection, std::int64_t winner_id) {
   Names names;
   append_names<TuningRecord>(names, connection.schema_version());
-  Statement statement =
-      connection.prepare(fmt::format("SELECT {}, digest FROM tuning WHERE winner = ?", fmt::join(names, ", ")));
+  const std::int64_t version = connection.schema_version();
+  Statement statement = connection.prepare(fmt::format("SELECT {}, digest, {}, {} FROM tuning WHERE winner = ?",
+                                                       fmt::join(names, ", "), stored_name("trial_bytes", version),
+                                                       stored_name("trials", version)));
   statement.bind(winner_id);
   if (!statement.step()) return std::nullopt;
   TuningRow row;
@@ -184,12 +195,16 @@ std::optional<TuningRow> read_tuning(Connection& connection, std::int64_t winner
   each_field(row.tuning, Reader{statement});
   statement.read(digest);
 
-  Names trial_names;
-  append_names<TrialRecord>(trial_names, connection.schema_version());
-  Statement trials = connection.prepare(
-      fmt::format("SELECT {} FROM trial WHERE winner = ? ORDER BY rank", fmt::join(trial_names, ", ")));
-  trials.bind(winner_id);
-  while (trials.step()) each_field(row.tuning.trials.emplace_back(), Reader{trials});
+  if (version < 8) {
+    row.tuning.trials = read_trial_rows(connection, "trial", winner_id, version);
+  } else {
+    Packed packed;
+    statement.read(packed.bytes);
+    statement.read(packed.data);
+    std::optional<std::vector<TrialRecord>> trials = unpack_trials(std::move(packed));
+    if (!trials) return row;
+    row.tuning.trials = *std::move(trials);
+  }
   row.intact = digest == tuning_digest(winner_id, row.tuning);
   return row;
 }
@@ -220,14 +235,17 @@ std::int64_t put_toolchain(Connection& connection, const ToolchainRecord& toolch
 std::string put_binary(Connection& connection, const BinaryRecord& binary) {
   std::string digest = binary_digest(binary);
   // The comparison keeps a binary that winners share from being written again; a damaged one is.
+  BinaryRecord stored = binary;
+  Packed packed = pack(std::move(stored.code));
+  stored.code = std::move(packed.data);
   Statement statement = connection.prepare(
-      "INSERT INTO binary (format, architecture, code, entries, digest) VALUES (?, ?, ?, ?, ?)"
+      "INSERT INTO binary (format, architecture, code, entries, digest, bytes) VALUES (?, ?, ?, ?, ?, ?)"
       " ON CONFLICT (digest) DO UPDATE SET format = excluded.format, architecture = excluded.architecture,"
-      " code = excluded.code, entries = excluded.entries"
+      " code = excluded.code, entries = excluded.entries, bytes = excluded.bytes"
       " WHERE code <> excluded.code OR format <> excluded.format OR architecture <> excluded.architecture"
-      " OR entries <> excluded.entries");
-  each_field(binary, Binder{statement});
-  statement.bind(digest).run();
+      " OR entries <> excluded.entries OR bytes <> excluded.bytes");
+  each_field(stored, Binder{statement});
+  statement.bind(digest).bind(packed.bytes).run();
   return digest;
 }
 
@@ -259,23 +277,15 @@ std::int64_t insert_winner(Connection& connection, std::int64_t device, std::int
 }
 
 void insert_tuning(Connection& connection, std::int64_t winner_id, const TuningRecord& tuning) {
-  Names names{"winner", "digest"};
+  Names names{"winner", "digest", "trial_count", "trial_bytes", "trials"};
   append_names<TuningRecord>(names);
   Statement statement = connection.prepare(insert_sql("tuning", names));
+  const Packed packed = pack_trials(tuning.trials);
   const std::string digest = tuning_digest(winner_id, tuning);
-  statement.bind(winner_id).bind(digest);
+  statement.bind(winner_id).bind(digest).bind(static_cast<std::int64_t>(tuning.trials.size()));
+  statement.bind(packed.bytes).bind(std::span(packed.data));
   each_field(tuning, Binder{statement});
   statement.run();
-
-  Names trial_names{"winner", "rank"};
-  append_names<TrialRecord>(trial_names);
-  Statement insert_trial = connection.prepare(insert_sql("trial", trial_names));
-  std::int64_t rank = 0;
-  for (const TrialRecord& trial : tuning.trials) {
-    insert_trial.bind(winner_id).bind(++rank);
-    each_field(trial, Binder{insert_trial});
-    insert_trial.run();
-  }
 }
 
 void remove_winner(Connection& connection, const WinnerRow& winner) {

@@ -35,7 +35,8 @@ constexpr std::string_view kBinary = R"sql(CREATE TABLE binary (
   format TEXT NOT NULL,
   architecture TEXT NOT NULL,
   code BLOB NOT NULL,
-  entries TEXT NOT NULL DEFAULT ''
+  entries TEXT NOT NULL DEFAULT '',
+  bytes INTEGER NOT NULL DEFAULT 0
 ) STRICT)sql";
 
 /// Without a reference to binary: a winner outlives its evicted code.
@@ -90,10 +91,14 @@ constexpr std::string_view kTuning = R"sql(CREATE TABLE tuning (
   measure_ms REAL NOT NULL,
   budget_spent INTEGER NOT NULL CHECK (budget_spent IN (0, 1)),
   digest TEXT NOT NULL,
-  power_limit_w REAL NOT NULL DEFAULT 0
+  power_limit_w REAL NOT NULL DEFAULT 0,
+  trial_count INTEGER NOT NULL DEFAULT 0,
+  trial_bytes INTEGER NOT NULL DEFAULT 0,
+  trials BLOB NOT NULL DEFAULT x''
 ) STRICT)sql";
 
-constexpr std::string_view kTrial = R"sql(CREATE TABLE trial (
+/// Up to version 7.
+constexpr std::string_view kTrial7 = R"sql(CREATE TABLE trial (
   winner INTEGER NOT NULL REFERENCES tuning ON DELETE CASCADE,
   rank INTEGER NOT NULL,
   policy TEXT NOT NULL,
@@ -227,7 +232,8 @@ SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, 
        iif(w.is_measured, w.bytes_moved / w.median_us / 1000.0, NULL) AS gbps,
        nullif(d.peak_bandwidth_gbps, 0) AS peak_bandwidth_gbps, t.compiler, w.driver, t.family_digest,
        w.binary AS binary_digest, w.created_at,
-       (SELECT length(b.code) FROM binary b WHERE b.digest = w.binary) AS binary_bytes, u.used_at, u.loads,
+       (SELECT max(b.bytes, length(b.code)) FROM binary b WHERE b.digest = w.binary) AS binary_bytes,
+       u.used_at, u.loads,
        EXISTS (SELECT 1 FROM missed m
                WHERE m.device = w.device AND m.toolchain = w.toolchain AND m.family = w.family
                  AND m.operation = w.operation AND m.dtype = w.dtype AND m.numerics = w.numerics
@@ -241,7 +247,8 @@ FROM (SELECT *, tuned AND has_extents AS is_measured
             FROM winner)) w
      JOIN device d ON d.id = w.device JOIN toolchain t ON t.id = w.toolchain LEFT JOIN usage u ON u.winner = w.id)sql";
 
-constexpr std::string_view kTrials = R"sql(CREATE VIEW trials AS
+/// Up to version 7.
+constexpr std::string_view kTrials7 = R"sql(CREATE VIEW trials AS
 SELECT r.winner AS winner_id, r.rank, d.name AS device, w.family, w.operation, w.dtype, w.extent0, w.extent1,
        w.extent2, r.verdict, r.reason, r.is_default, r.policy, r.max_blocks, r.block_threads, r.registers,
        r.static_smem_bytes, r.local_bytes, r.resident_blocks, r.bytes_in_flight_per_sm, r.predicted_us, r.median_us,
@@ -250,8 +257,25 @@ SELECT r.winner AS winner_id, r.rank, d.name AS device, w.family, w.operation, w
 FROM trial r JOIN tuning u ON u.winner = r.winner JOIN winner w ON w.id = r.winner
      JOIN device d ON d.id = w.device)sql";
 
+/// The sqlite3 shell has sqlar_uncompress(), which is zlib's uncompress(); others may define it.
+constexpr std::string_view kTrials = R"sql(CREATE VIEW trials AS
+SELECT t.winner AS winner_id, r.key + 1 AS rank, d.name AS device, w.family, w.operation, w.dtype, w.extent0,
+       w.extent1, w.extent2, json_extract(r.value, '$[14]') AS verdict, json_extract(r.value, '$[15]') AS reason,
+       json_extract(r.value, '$[13]') AS is_default, json_extract(r.value, '$[0]') AS policy,
+       json_extract(r.value, '$[1]') AS max_blocks, json_extract(r.value, '$[2]') AS block_threads,
+       json_extract(r.value, '$[3]') AS registers, json_extract(r.value, '$[4]') AS static_smem_bytes,
+       json_extract(r.value, '$[5]') AS local_bytes, json_extract(r.value, '$[7]') AS resident_blocks,
+       json_extract(r.value, '$[8]') AS bytes_in_flight_per_sm, json_extract(r.value, '$[9]') AS predicted_us,
+       json_extract(r.value, '$[10]') AS median_us, json_extract(r.value, '$[11]') AS spread_us,
+       json_extract(r.value, '$[12]') AS samples, json_extract(r.value, '$[16]') AS energy_uj,
+       json_extract(r.value, '$[17]') AS energy_spread_uj, json_extract(r.value, '$[18]') AS sequence, w.objective,
+       w.bytes_moved / json_extract(r.value, '$[10]') / 1000.0 AS gbps, t.started_at
+FROM tuning t JOIN winner w ON w.id = t.winner JOIN device d ON d.id = w.device
+     JOIN json_each(CAST(sqlar_uncompress(t.trials, t.trial_bytes) AS TEXT)) r)sql";
+
 constexpr std::string_view kBinaries = R"sql(CREATE VIEW binaries AS
-SELECT b.digest, b.format, b.architecture, length(b.code) AS bytes,
+SELECT b.digest, b.format, b.architecture, max(b.bytes, length(b.code)) AS bytes,
+       length(b.code) AS stored_bytes,
        (SELECT count(*) FROM winner w WHERE w.binary = b.digest) AS winners
 FROM binary b)sql";
 
@@ -285,21 +309,41 @@ Schema replaced(Schema objects, std::initializer_list<SchemaObject> others) {
   return objects;
 }
 
+/// The objects of an earlier version, with one that later ones do not have behind the table `before`.
+Schema with(Schema objects, std::string_view before, const SchemaObject& added) {
+  const auto place = std::find_if(objects.begin(), objects.end(),
+                                  [&](const SchemaObject& object) { return object.name == before; });
+  objects.insert(place + 1, added);
+  return objects;
+}
+
+/// How views say how large code is.
+constexpr std::string_view kUnpackedBytes = "max(b.bytes, length(b.code))";
+
 struct Versions {
+  // Up to version 7 code was stored as it is, and each trial was a row.
+  const std::string binary7 = replaced(kBinary, {{",\n  bytes INTEGER NOT NULL DEFAULT 0", ""}});
+  const std::string tuning7 = replaced(kTuning, {{",\n  trial_count INTEGER NOT NULL DEFAULT 0,\n  trial_bytes INTEGER "
+                                                  "NOT NULL DEFAULT 0,\n  trials BLOB NOT NULL DEFAULT x''",
+                                                  ""}});
+  const std::string winners7 = replaced(
+      kWinners, {{kUnpackedBytes, "length(b.code)"}, {"binary_bytes,\n       u.used_at", "binary_bytes, u.used_at"}});
+  const std::string binaries7 = replaced(
+      kBinaries, {{kUnpackedBytes, "length(b.code)"}, {"\n       length(b.code) AS stored_bytes,", ""}});
   // Up to version 6 neither the lender nor the order of measuring was stored.
   const std::string winner6 = replaced(kWinner, {{"  lender TEXT NOT NULL DEFAULT '',\n", ""}});
   const std::string winners6 = replaced(
-      kWinners, {{"w.has_extents AND w.lender = ''", "w.has_extents"}, {" nullif(w.lender, '') AS lender,", ""}});
-  const std::string trial6 = replaced(kTrial, {{"  sequence INTEGER NOT NULL DEFAULT 0,\n", ""}});
+      winners7, {{"w.has_extents AND w.lender = ''", "w.has_extents"}, {" nullif(w.lender, '') AS lender,", ""}});
+  const std::string trial6 = replaced(kTrial7, {{"  sequence INTEGER NOT NULL DEFAULT 0,\n", ""}});
   const std::string trials6 =
-      replaced(kTrials, {{"r.sequence, ", ""}, {"energy_spread_uj,\n      ", "energy_spread_uj,"}});
+      replaced(kTrials7, {{"r.sequence, ", ""}, {"energy_spread_uj,\n      ", "energy_spread_uj,"}});
   // Up to version 5 everything was chosen by its time.
   static constexpr std::array<std::string_view, 2> kNoColumn{"  objective TEXT NOT NULL DEFAULT 'time',\n", ""};
   static constexpr std::array<std::string_view, 2> kNoKey{", last2, objective)", ", last2)"};
   const std::string winner5 = replaced(winner6, {kNoColumn, kNoKey});
   const std::string missed5 = replaced(kMissed, {kNoColumn, kNoKey});
   const std::string claim5 = replaced(kClaim, {kNoColumn, kNoKey});
-  const std::string tuning5 = replaced(kTuning, {{",\n  power_limit_w REAL NOT NULL DEFAULT 0", ""}});
+  const std::string tuning5 = replaced(tuning7, {{",\n  power_limit_w REAL NOT NULL DEFAULT 0", ""}});
   const std::string trial5 = replaced(
       trial6, {{"  energy_uj REAL NOT NULL DEFAULT 0,\n  energy_spread_uj REAL NOT NULL DEFAULT 0,\n", ""}});
   const std::string winners5 =
@@ -309,21 +353,20 @@ struct Versions {
   const std::string claims5 = replaced(kClaims, {{"c.objective, ", ""}});
   // Up to version 3 binaries had no entries, and the column policy was called variant; version 1 kept binaries as long
   // as their winners.
-  const std::string binary3 = replaced(kBinary, {{",\n  entries TEXT NOT NULL DEFAULT ''", ""}});
+  const std::string binary3 = replaced(binary7, {{",\n  entries TEXT NOT NULL DEFAULT ''", ""}});
   const std::string winner3 = replaced(winner5, {{"policy", "variant"}});
   const std::string winner1 = replaced(winner3, {{"binary TEXT NOT NULL", "binary TEXT NOT NULL REFERENCES binary"}});
   const std::string trial3 = replaced(trial5, {{"policy", "variant"}});
   const std::string winners3 = replaced(winners5, {{"policy", "variant"}});
   const std::string trials3 = replaced(trials5, {{"policy", "variant"}});
 
-  const Schema version7{
+  const Schema version8{
       {"table", "device", kDevice},
       {"table", "toolchain", kToolchain},
       {"table", "binary", kBinary},
       {"table", "winner", kWinner},
       {"index", "winner_binary", kWinnerBinary},
       {"table", "tuning", kTuning},
-      {"table", "trial", kTrial},
       {"table", "usage", kUsage},
       {"table", "missed", kMissed},
       {"table", "claim", kClaim},
@@ -334,6 +377,12 @@ struct Versions {
       {"view", "misses", kMisses},
       {"view", "claims", kClaims},
   };
+  const Schema version7 = with(replaced(version8, {{"table", "binary", binary7},
+                                                    {"table", "tuning", tuning7},
+                                                    {"view", "winners", winners7},
+                                                    {"view", "trials", kTrials7},
+                                                    {"view", "binaries", binaries7}}),
+                               "tuning", {"table", "trial", kTrial7});
   const Schema version6 = replaced(version7, {{"table", "winner", winner6},
                                                {"table", "trial", trial6},
                                                {"view", "winners", winners6},
@@ -377,6 +426,7 @@ std::span<const SchemaObject> schema_objects(std::int64_t version) {
   if (version == 4 || version == 5) return all.version5;
   if (version == 6) return all.version6;
   if (version == 7) return all.version7;
+  if (version == 8) return all.version8;
   return {};
 }
 

@@ -7,7 +7,7 @@ readonly project_folder
 # Debian's names, the same in Ubuntu. Why each is needed: docs/building.md.
 readonly build_packages=(
   g++ cmake ninja-build
-  libsqlite3-dev libboost-context-dev libfmt-dev libxxhash-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
+  libsqlite3-dev zlib1g-dev libboost-context-dev libfmt-dev libxxhash-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
 )
 readonly test_packages=(libgtest-dev libgmock-dev pkg-config gfortran python3-venv python3-dev
   libopenmpi-dev openmpi-bin ccache)

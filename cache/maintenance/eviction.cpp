@@ -29,6 +29,7 @@ class Evictor {
 
   EvictionCounts run() {
     EvictionCounts counts;
+    // Without trials nothing is slower; without its code a winner costs every process a compile.
     counts.tunings = remove<std::int64_t>(kTuningsByUse, "DELETE FROM tuning WHERE winner = ?");
     counts.binaries = remove<std::string>(kBinariesByUse, "DELETE FROM binary WHERE digest = ?");
     counts.winners = remove<std::int64_t>(kWinnersByUse, "DELETE FROM winner WHERE id = ?");

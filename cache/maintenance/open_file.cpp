@@ -12,16 +12,16 @@ namespace {
 
 /// Calls `open` until the file is not locked any more, as long as a publication would wait.
 void wait_for(const std::function<void()>& open) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kPause(2);
-  const Clock::time_point end = Clock::now() + kWritePatience;
+  using SteadyClock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPauseBetweenOpens(2);
+  const SteadyClock::time_point end = SteadyClock::now() + kWritePatience;
   for (;;) {
     try {
       return open();
     } catch (const StoreError& error) {
-      if (error.fault() != StoreFault::busy || Clock::now() >= end) throw;
+      if (error.fault() != StoreFault::busy || SteadyClock::now() >= end) throw;
     }
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kPauseBetweenOpens);
   }
 }
 

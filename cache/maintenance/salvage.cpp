@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cache/maintenance/page_records.h"
+#include "cache/packed_trials.h"
 #include "cache/row_sql.h"
 #include "cache/schema.h"
 
@@ -28,6 +29,7 @@ struct SalvagedTable {
   std::string row_id_column;  ///< the column that is the row id itself, and NULL in the record; "" for none
   bool has_row_ids = true;
   std::string key;  ///< what rows are looked up by
+  std::int64_t schema_version = kSchemaVersion;  ///< the last one that has the table
   std::vector<Column> columns = {};
 };
 
@@ -37,13 +39,13 @@ std::vector<SalvagedTable> tables() {
           {.name = "binary", .row_id_column = "", .key = "digest"},
           {.name = "winner", .row_id_column = "id", .key = "id"},
           {.name = "tuning", .row_id_column = "winner", .key = "winner"},
-          {.name = "trial", .row_id_column = "", .has_row_ids = false, .key = "winner, rank"},
+          {.name = "trial", .row_id_column = "", .has_row_ids = false, .key = "winner, rank", .schema_version = 7},
           {.name = "property", .row_id_column = "", .has_row_ids = false, .key = "name"}};
 }
 
 /// Makes the table as the schema has it, asks what its columns are, and makes it once more with them alone.
 void make_unconstrained(Connection& scratch, SalvagedTable& table) {
-  for (const SchemaObject& object : schema_objects()) {
+  for (const SchemaObject& object : schema_objects(table.schema_version)) {
     if (object.type == "table" && object.name == table.name) scratch.execute(object.sql);
   }
   {
@@ -124,6 +126,7 @@ SalvageCounts salvage(const RawFile& damaged, Connection& scratch) {
       return;
     }
   });
+  pack_trial_rows(scratch, "trial", 7);
   counts.pages = pages.pages;
   counts.unreadable_pages = pages.unreadable_pages;
   return counts;

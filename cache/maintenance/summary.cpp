@@ -40,7 +40,8 @@ Summary summarize(const std::filesystem::path& given_path) {
   summary.binaries = number("SELECT count(*) FROM binary");
   summary.binary_bytes = number("SELECT coalesce(sum(length(code)), 0) FROM binary");
   summary.tunings = number("SELECT count(*) FROM tuning");
-  summary.trials = number("SELECT count(*) FROM trial");
+  summary.trials = number(summary.schema_version < 8 ? "SELECT count(*) FROM trial"
+                                                        : "SELECT coalesce(sum(trial_count), 0) FROM tuning");
   return summary;
 }
 

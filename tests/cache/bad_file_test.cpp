@@ -176,7 +176,7 @@ TEST_F(CacheBadFile, LockedFileIsBusyLaterForWriters) {
 TEST_F(CacheBadFile, FullDiskLosesNothing) {
   store_.publish(sample_);
   Publication big = sample_;
-  big.binary.code.assign(1'000'000, std::byte{1});
+  big.binary.code = random_code(1'000'000);
   {
     const FileSizeLimit limit(200'000);
     EXPECT_EQ(fault_of([&] { store_.publish(big); }, file_, "too large"), StoreFault::full);

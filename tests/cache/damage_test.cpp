@@ -125,8 +125,10 @@ TEST_F(CacheDamage, SharedDamagedBinaryIsHealedByTheNextPublication) {
 TEST_F(CacheDamage, ChangedTrialsAreNamed) {
   const std::int64_t id = store_.winners().at(0).id;
   const std::vector<std::byte> intact = read_bytes(file_);
-  for (const std::string change : {"UPDATE trial SET median_us = 1 WHERE rank = 2", "DELETE FROM trial WHERE rank = 2",
-                                   "UPDATE tuning SET measure_ms = 1", "UPDATE trial SET rank = 3 - rank + 10"}) {
+  for (const std::string& change : {sql_to_change_trials(), std::string("UPDATE tuning SET trials = x''"),
+                                   std::string("UPDATE tuning SET measure_ms = 1"),
+                                   std::string("UPDATE tuning SET trial_bytes = 100000"),
+                                   std::string("UPDATE tuning SET trials = CAST('[[1]]' AS BLOB)")}) {
     sql(file_, change);
     EXPECT_EQ(fault_of([&] { store_.tuning(id); }, file_, "trials"), StoreFault::corrupt) << change;
     EXPECT_TRUE(store_.find(query_)) << "trials are no part of a lookup";
@@ -142,7 +144,7 @@ TEST_F(CacheDamage, DamagedTrialsKeepNoOthersFromBeingRead) {
   const std::vector<StoredWinner> winners = store_.winners();
   std::vector<std::int64_t> ids;
   for (const StoredWinner& winner : winners) ids.push_back(winner.id);
-  sql(file_, "UPDATE trial SET median_us = 1 WHERE rank = 2 AND winner = " + std::to_string(ids.at(0)));
+  sql(file_, sql_to_change_trials("winner = " + std::to_string(ids.at(0))));
   ids.push_back(99);
   const std::vector<FoundTuning> found = store_.tunings(ids);
   ASSERT_EQ(found.size(), ids.size());

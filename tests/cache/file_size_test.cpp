@@ -26,7 +26,7 @@ bool is_held_back() {
 TEST_F(CacheStore, FileSizeLimitFailsAPublicationAndEndsNoProgram) {
   store_.publish(sample_);
   Publication big = sample_;
-  big.binary.code.assign(1'000'000, std::byte{1});
+  big.binary.code = random_code(1'000'000);
   const int status = in_child([&] {
     limit_file_size(200'000);
     if (fault_of([&] { store_.publish(big); }, file_, "too large") != StoreFault::full) return 1;

@@ -55,9 +55,9 @@ TEST_F(CacheHostileSchema, View) {
 
 TEST_F(CacheHostileSchema, ViewInThePlaceOfATable) {
   expect_foreign(
-      "PRAGMA foreign_keys = OFF; DROP VIEW trials; DROP TABLE trial;"
-      "CREATE VIEW trial AS SELECT 1 AS winner",
-      "no table trial");
+      "PRAGMA foreign_keys = OFF; DROP VIEW trials; DROP TABLE usage;"
+      "CREATE VIEW usage AS SELECT 1 AS winner",
+      "no table usage");
 }
 
 TEST_F(CacheHostileSchema, RecursiveQueryWithoutEnd) {
@@ -91,7 +91,7 @@ TEST_F(CacheHostileSchema, VirtualTable) {
 }
 
 TEST_F(CacheHostileSchema, NewerFileMayHaveViewsButTheyAreNotRun) {
-  sql(file_, "PRAGMA user_version = 8; " + replace_view("winners", std::string(kEndless) + "count(*) FROM n"));
+  sql(file_, "PRAGMA user_version = 9; " + replace_view("winners", std::string(kEndless) + "count(*) FROM n"));
   const auto start = std::chrono::steady_clock::now();
   EXPECT_TRUE(store_.find(query_));
   EXPECT_EQ(store_.winners().size(), 1u);

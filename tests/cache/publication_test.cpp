@@ -99,7 +99,7 @@ TEST_F(CacheStore, TrialTimesThatAreNotFiniteComeBackAsNaN) {
   ASSERT_TRUE(tuning);
   EXPECT_TRUE(std::isnan(tuning->trials[1].predicted_us));
   EXPECT_TRUE(std::isnan(tuning->trials[1].spread_us));
-  EXPECT_THAT(sql(file_, "SELECT count(*) FROM trial WHERE predicted_us IS NULL AND spread_us IS NULL"),
+  EXPECT_THAT(sql(file_, "SELECT count(*) FROM trials WHERE predicted_us IS NULL AND spread_us IS NULL"),
               ElementsAre("1"));
 }
 
@@ -174,7 +174,7 @@ TEST_F(CacheStore, ReplacedWinnerLeavesNothingBehind) {
   store_.publish(sample_);
   EXPECT_THAT(sql(file_,
                   "SELECT (SELECT count(*) FROM winner), (SELECT count(*) FROM binary),"
-                  " (SELECT count(*) FROM tuning), (SELECT count(*) FROM trial),"
+                  " (SELECT count(*) FROM tuning), (SELECT sum(trial_count) FROM tuning),"
                   " (SELECT count(*) FROM device), (SELECT count(*) FROM toolchain)"),
               ElementsAre("1|1|1|1|1|1"));
 }

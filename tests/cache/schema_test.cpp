@@ -27,21 +27,22 @@ TEST_F(CacheSchema, TextOnlyChangesTogetherWithTheVersion) {
     for (const SchemaObject& object : schema_objects(version)) digest.add(object.name, object.sql);
     return digest.hex();
   };
-  EXPECT_EQ(kSchemaVersion, 7);
+  EXPECT_EQ(kSchemaVersion, 8);
   EXPECT_EQ(digest_of(1), "3922230b101e898878b3692f8d4db33a") << "an earlier version never changes";
   EXPECT_EQ(digest_of(2), "80f9f634334d75db66637f07e5c0cca5");
   EXPECT_EQ(digest_of(3), "ed1c5e0efcbfa14807f730a55756df49");
   EXPECT_EQ(digest_of(4), "d8bf755ee35f752fbadd2ff7a44d8582");
   EXPECT_EQ(digest_of(5), digest_of(4));
   EXPECT_EQ(digest_of(6), "7950052984d0c6ce6915c584d93fff40");
-  EXPECT_EQ(digest_of(7), "30197c41a97f7e0284c2dd273f849cc3") << "raise kSchemaVersion, then add the new digest here";
+  EXPECT_EQ(digest_of(7), "30197c41a97f7e0284c2dd273f849cc3");
+  EXPECT_EQ(digest_of(8), "8550c209654ef8fdceb86b69a11eeade") << "raise kSchemaVersion, then add the new digest here";
   EXPECT_THAT(schema_objects(0), IsEmpty());
-  EXPECT_THAT(schema_objects(8), IsEmpty());
+  EXPECT_THAT(schema_objects(9), IsEmpty());
 }
 
 TEST_F(CacheSchema, FileCarriesApplicationIdAndVersion) {
   EXPECT_THAT(sql(file_, "PRAGMA application_id"), ElementsAre("1215262309"));
-  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("7"));
+  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("8"));
 }
 
 TEST_F(CacheSchema, FileUsesARollbackJournal) { EXPECT_THAT(sql(file_, "PRAGMA journal_mode"), ElementsAre("delete")); }
@@ -103,8 +104,8 @@ TEST_F(CacheSchema, AnotherTableIsForeign) {
 }
 
 TEST_F(CacheSchema, MissingTableIsForeign) {
-  sql(file_, "DROP VIEW trials; DROP TABLE trial");
-  EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "no table trial"), StoreFault::foreign);
+  sql(file_, "DROP VIEW trials; DROP TABLE tuning");
+  EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "no table tuning"), StoreFault::foreign);
 }
 
 TEST_F(CacheSchema, ChangedTableIsForeign) {
@@ -120,10 +121,10 @@ TEST_F(CacheSchema, TriggerIsForeign) {
 
 TEST_F(CacheSchema, NewerVersionThatSaysSoIsReadButNotWritten) {
   sql(file_,
-      "PRAGMA user_version = 8; CREATE TABLE of_the_future (x); DROP VIEW winners; CREATE VIEW winners AS SELECT 1");
+      "PRAGMA user_version = 9; CREATE TABLE of_the_future (x); DROP VIEW winners; CREATE VIEW winners AS SELECT 1");
   EXPECT_TRUE(store_.find(matching_query(sample_publication())));
   EXPECT_EQ(store_.winners().size(), 1u);
-  const std::string words = "written by a newer Hone: its schema has version 8, this Hone knows 7";
+  const std::string words = "written by a newer Hone: its schema has version 9, this Hone knows 8";
   EXPECT_EQ(fault_of([&] { store_.publish(sample_publication()); }, file_, words), StoreFault::newer);
 }
 
@@ -138,8 +139,8 @@ TEST_F(CacheSchema, NewerVersionThatCannotBeReadIsNamed) {
   const std::vector<std::byte> whole = read_bytes(file_);
   for (const std::string& change : changes) {
     write_bytes(file_, whole);
-    sql(file_, "PRAGMA user_version = 8; " + change);
-    EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 8"), StoreFault::newer) << change;
+    sql(file_, "PRAGMA user_version = 9; " + change);
+    EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 9"), StoreFault::newer) << change;
   }
 }
 
@@ -147,16 +148,16 @@ TEST_F(CacheSchema, NewerVersionForNewerReadersIsNamed) {
   {
     Connection connection(file_, Access::write);
     Transaction transaction(connection, Access::write);
-    write_property(connection, kReadsFromProperty, 8);
-    connection.execute("PRAGMA user_version = 8");
+    write_property(connection, kReadsFromProperty, 9);
+    connection.execute("PRAGMA user_version = 9");
     transaction.commit();
   }
-  EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 8"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 9"), StoreFault::newer);
 }
 
 /// Readers of earlier versions go by this: they would ask for columns and words that have other names now.
 TEST_F(CacheSchema, FileSaysWhichReadersItIsFor) {
-  EXPECT_THAT(sql(file_, "SELECT value FROM property WHERE name = 'reads_from'"), ElementsAre("7"));
+  EXPECT_THAT(sql(file_, "SELECT value FROM property WHERE name = 'reads_from'"), ElementsAre("8"));
 }
 
 TEST_F(CacheSchema, UnknownOldVersionIsForeign) {

@@ -10,7 +10,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <random>
 
+#include "cache/packed.h"
 #include "tests/support/names.h"
 
 namespace hone::cache {
@@ -97,10 +100,17 @@ void interrupt_a_write(const std::filesystem::path& file) {
     sqlite3_exec(connection,
                  "PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN IMMEDIATE;"
                  "UPDATE winner SET block_threads = 1, digest = '';"
-                 "INSERT INTO binary VALUES ('x', '', '', zeroblob(500000), '');",
+                 "INSERT INTO binary VALUES ('x', '', '', zeroblob(500000), '', 0);",
                  nullptr, nullptr, nullptr);
     return 0;
   });
+}
+
+std::vector<std::byte> random_code(std::size_t bytes) {
+  std::mt19937 random(1);
+  std::vector<std::byte> code(bytes);
+  for (std::byte& byte : code) byte = static_cast<std::byte>(random());
+  return code;
 }
 
 Publication sample_publication() {
@@ -135,6 +145,22 @@ Query matching_query(const Publication& publication) {
           problem.objective};
 }
 
+namespace {
+
+void sqlar_uncompress(sqlite3_context* context, int, sqlite3_value** arguments) {
+  const auto* data = static_cast<const std::byte*>(sqlite3_value_blob(arguments[0]));
+  const Packed packed{.data = {data, data + sqlite3_value_bytes(arguments[0])},
+                      .bytes = sqlite3_value_int64(arguments[1])};
+  const std::optional<std::vector<std::byte>> bytes = unpack(packed);
+  if (bytes) sqlite3_result_blob64(context, bytes->data(), bytes->size(), SQLITE_TRANSIENT);
+}
+
+}  // namespace
+
+std::string sql_to_change_trials(const std::string& where) {
+  return "UPDATE tuning SET trials = CAST(replace(CAST(trials AS TEXT), '2.625', '1.625') AS BLOB) WHERE " + where;
+}
+
 std::vector<std::string> sql(const std::filesystem::path& file, const std::string& statements) {
   const auto add_row = [](void* rows, int count, char** values, char**) {
     std::string row;
@@ -148,6 +174,8 @@ std::vector<std::string> sql(const std::filesystem::path& file, const std::strin
   std::vector<std::string> rows;
   sqlite3* connection = nullptr;
   EXPECT_EQ(sqlite3_open(file.c_str(), &connection), SQLITE_OK);
+  sqlite3_create_function_v2(connection, "sqlar_uncompress", 2, SQLITE_UTF8 | SQLITE_INNOCUOUS, nullptr,
+                             sqlar_uncompress, nullptr, nullptr, nullptr);
   char* message = nullptr;
   sqlite3_exec(connection, statements.c_str(), add_row, &rows, &message);
   EXPECT_EQ(message, nullptr) << message;

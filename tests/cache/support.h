@@ -85,6 +85,9 @@ int in_child(const std::function<int()>& work);
 /// Leaves the file as a writer that died in the middle of its commit does: with a journal that has to be undone.
 void interrupt_a_write(const std::filesystem::path& file);
 
+/// Code that no packing makes smaller.
+std::vector<std::byte> random_code(std::size_t bytes);
+
 /// A tuned winner for sums of 1 … 1000 elements, every field with a value of its own, and two trials.
 Publication sample_publication();
 
@@ -97,8 +100,12 @@ Publication wider(Publication publication);
 /// What finds it, at 500 elements.
 Query matching_query(const Publication& publication);
 
-/// Every row of a query as text, columns separated by '|'. Plain SQLite, without the store's precautions.
+/// Every row of a query as text, columns separated by '|'. Plain SQLite with sqlar_uncompress(), as the sqlite3 shell
+/// has it, and without the store's precautions.
 std::vector<std::string> sql(const std::filesystem::path& file, const std::string& statements);
+
+/// Has no digest hold: the median of a trial changes in the tunings of which `where` is true.
+std::string sql_to_change_trials(const std::string& where = "true");
 
 /// Makes the file that tests/cache/fixtures keeps of an earlier schema version.
 void make_fixture(const std::filesystem::path& file, int version);

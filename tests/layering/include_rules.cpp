@@ -100,14 +100,15 @@ const IncludeRules& house_rules() {
           },
       .libraries =
           {
-              {.headers = {"sqlite3.h", "xxhash.h"}, .folders = {"cache/"}},
+              {.headers = {"sqlite3.h", "xxhash.h", "zlib.h"}, .folders = {"cache/"}},
               {.headers = {"cuda", "nvrtc.h"},
                .folders = {"runtime/device/cuda/", "runtime/jit/", "examples/", "benchmarks/"}},
               {.headers = {"cub/", "cublas_v2.h", "thrust/", "benchmark/", "cooperative_groups"},
                .folders = {"benchmarks/"}},
               {.headers = {"nvtx3/"}, .folders = {"runtime/trace/"}},
               {.headers = {"boost/context/", "sanitizer/"}, .folders = {"runtime/device/host/"}},
-              {.headers = {"CLI/", "nlohmann/"}, .folders = {"tuner/", "benchmarks/"}},
+              {.headers = {"CLI/"}, .folders = {"tuner/", "benchmarks/"}},
+              {.headers = {"nlohmann/"}, .folders = {"cache/", "tuner/", "benchmarks/"}},
               {.headers = {"toml++/"}, .folders = {"tuner/"}},
               {.headers = {"mpi.h"}, .folders = {"runtime/include/hone/mpi/", "examples/"}},
               {.headers = {"fmt/"},

@@ -15,7 +15,16 @@ using testing::IsEmpty;
 class CacheEviction : public CacheMaintenance {
  protected:
   void fill(int count) {
-    for (int number = 0; number < count; ++number) put(file_, numbered(number, 20'000), kTime + number);
+    for (int number = 0; number < count; ++number) put(file_, large(number), kTime + number);
+  }
+  /// With 20,000 bytes of code and, if it is tuned, as many of trials.
+  static Publication large(int number) {
+    Publication publication = numbered(number, 20'000);
+    if (!publication.tuning) return publication;
+    std::string digits;
+    for (const std::byte byte : numbered(number + 100, 16'000).binary.code) digits += fmt::format("{:02x}", byte);
+    publication.tuning->trials.back().reason = digits;
+    return publication;
   }
   EvictionCounts evict_to(std::int64_t goal_bytes, std::int64_t spared = 0) {
     WritingFile file(file_);
@@ -32,24 +41,30 @@ class CacheEviction : public CacheMaintenance {
   }
 };
 
-TEST_F(CacheEviction, BinariesGoWhenTheTrialsAreGoneTheLongestUnusedFirst) {
+TEST_F(CacheEviction, TrialsGoFirstTheLongestUnusedFirst) {
+  fill(6);  // 1, 3 and 5 are tuned
+  sql(file_, fmt::format("INSERT INTO usage SELECT id, {}, 1 FROM winner WHERE operation = 'operation 1'", kTime + 99));
+  const EvictionCounts counts = evict_to(used() - 30'000);
+  EXPECT_EQ(counts.tunings, 2);
+  EXPECT_EQ(counts.binaries, 0) << "a winner without code costs every process a compile";
+  EXPECT_EQ(counts.winners, 0);
+  EXPECT_THAT(sql(file_, "SELECT operation FROM tuning JOIN winner ON winner.id = tuning.winner"),
+              ElementsAre("operation 1"))
+      << "1 was used since";
+  EXPECT_EQ(found(file_, 6), 6);
+}
+
+TEST_F(CacheEviction, ThenBinariesTheLongestUnusedFirst) {
   fill(5);
   sql(file_, "DELETE FROM tuning");
   sql(file_, fmt::format("INSERT INTO usage SELECT id, {}, 1 FROM winner WHERE operation = 'operation 0'", kTime + 99));
+  sql(file_, "DELETE FROM tuning");
   const EvictionCounts counts = evict_to(used() - 30'000);
   EXPECT_EQ(counts.binaries, 2);
   EXPECT_EQ(counts.tunings, 0);
   EXPECT_EQ(counts.winners, 0);
   EXPECT_THAT(with_code(), ElementsAre("operation 0", "operation 3", "operation 4")) << "0 was used since";
   EXPECT_EQ(found(file_, 5, CodeUse::optional), 5);
-}
-
-TEST_F(CacheEviction, TrialsGoBeforeAnyBinary) {
-  fill(5);
-  const EvictionCounts counts = evict_to(used() - 1);
-  EXPECT_GT(counts.tunings, 0);
-  EXPECT_THAT(sql(file_, "SELECT count(*) FROM tuning"), ElementsAre("0")) << "these few fill no page";
-  EXPECT_EQ(counts.binaries, 1);
 }
 
 TEST_F(CacheEviction, ThenUntunedWinnersThenTunedOnes) {

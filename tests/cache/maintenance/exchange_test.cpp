@@ -44,7 +44,7 @@ TEST_F(CacheExchange, DamageIsLeftOutAndCounted) {
   sql(file_,
       "UPDATE winner SET registers = 1 WHERE operation = 'operation 1';"
       "UPDATE binary SET code = x'00' WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 3');"
-      "UPDATE trial SET samples = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 5')");
+      "UPDATE tuning SET trial_bytes = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 5')");
   std::vector<std::string> operations;
   int binaries = 0;
   const PassCounts counts =

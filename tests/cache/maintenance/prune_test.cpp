@@ -25,7 +25,7 @@ TEST_F(CachePrune, RemovesWhatTheRuleSaysWithAllThatBelongsToIt) {
   EXPECT_EQ(static_cast<std::uintmax_t>(counts.bytes_after), fs::file_size(file_));
   EXPECT_THAT(sql(file_,
                   "SELECT (SELECT count(*) FROM winner), (SELECT count(*) FROM binary),"
-                  " (SELECT count(*) FROM tuning), (SELECT count(*) FROM trial),"
+                  " (SELECT count(*) FROM tuning), (SELECT sum(trial_count) FROM tuning),"
                   " (SELECT freelist_count FROM pragma_freelist_count)"),
               ElementsAre("4|4|2|4|0"));
   EXPECT_EQ(found(file_, 6), 4);

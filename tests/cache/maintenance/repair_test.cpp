@@ -94,7 +94,7 @@ TEST_F(CacheRepair, RowsWhoseDigestDoesNotHoldAreLeftOut) {
       "UPDATE winner SET registers = 1 WHERE operation = 'operation 3';"
       "UPDATE binary SET code = x'00'"
       " WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 5');"
-      "UPDATE trial SET samples = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 7')");
+      "UPDATE tuning SET trial_bytes = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 7')");
   const RepairReport report = repair(file_);
   expect_repaired(report, kWinners - 1);
   EXPECT_EQ(report.damaged_winners, 1);
@@ -192,18 +192,18 @@ TEST_F(CacheRepair, WhatNeverWasACacheIsLeftAlone) {
 }
 
 TEST_F(CacheRepair, FileOfANewerHoneIsLeftAlone) {
-  sql(file_, "PRAGMA user_version = 8; CREATE TABLE future (x); DROP VIEW winners; DELETE FROM property");
+  sql(file_, "PRAGMA user_version = 9; CREATE TABLE future (x); DROP VIEW winners; DELETE FROM property");
   const std::vector<std::byte> before = read_bytes(file_);
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 8"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 9"), StoreFault::newer);
   EXPECT_TRUE(read_bytes(file_) == before);
   overwrite(kPageBytes, 100, std::byte{0});
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 8"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 9"), StoreFault::newer);
 }
 
 TEST_F(CacheRepair, DamagedFileOfANewerHoneIsLeftAlone) {
-  sql(file_, "PRAGMA user_version = 8");
+  sql(file_, "PRAGMA user_version = 9");
   overwrite(100, 300, std::byte{0xff});
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 8"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 9"), StoreFault::newer);
 }
 
 TEST_F(CacheRepair, VersionThatCannotBeIsDamage) {

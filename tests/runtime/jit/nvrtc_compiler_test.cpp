@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -67,6 +68,14 @@ TEST_F(NvrtcCompiling, MakesACubinForEachArchitecture) {
     EXPECT_EQ(std::to_integer<int>(binary.code[18]), kCudaMachine);
     EXPECT_TRUE(contains(binary.code, ".text.scale"));
   }
+}
+
+TEST_F(NvrtcCompiling, NamesSourceLinesOnlyIfAsked) {
+  const auto has_lines = [&] { return contains(compiler_.compile(unit(kKernel), "sm_90").code, ".debug_line"); };
+  EXPECT_FALSE(has_lines()) << "they would make the cache more than twice as large";
+  ::setenv("HONE_LINE_INFO", "on", 1);
+  EXPECT_TRUE(has_lines());
+  ::unsetenv("HONE_LINE_INFO");
 }
 
 TEST_F(NvrtcCompiling, IncludesTheHeadersOfTheUnit) {

@@ -19,7 +19,7 @@ class CacheRepairCommand : public CacheCommand {
                "UPDATE winner SET registers = 1 WHERE operation = 'operation 0';"
                "UPDATE binary SET code = x'00'"
                " WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 2');"
-               "DELETE FROM trial WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 3')");
+               "UPDATE tuning SET trial_bytes = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 3')");
   }
 };
 
@@ -70,7 +70,7 @@ TEST_F(CacheRepairCommand, JsonCounts) {
 TEST_F(CacheRepairCommand, MoreThanAHundredFindingsAreCounted) {
   cache::sql(file_,
              "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)"
-             " INSERT INTO binary SELECT 'digest ' || i, 'cubin', 'sm_90', x'00', '' FROM n");
+             " INSERT INTO binary SELECT 'digest ' || i, 'cubin', 'sm_90', x'00', '', 0 FROM n");
   EXPECT_THAT(hone({"verify"}).out, Names("50 more"));
 }
 

@@ -99,7 +99,7 @@ TEST_F(ReportTest, AnEmptyCacheIsAPageThatSaysSo) {
 
 TEST_F(ReportTest, DamagedTrialsAreLeftOutAndCounted) {
   fill();
-  cache::sql(path_, "UPDATE trial SET median_us = 1 WHERE winner = 1 AND verdict = 'ok'");
+  cache::sql(path_, "UPDATE tuning SET trial_bytes = 1 WHERE winner = 1");
   cache::sql(path_, "UPDATE winner SET median_us = 1 WHERE id = 2");
   const CommandRun run = hone({"report", "-o", page_.string()});
   EXPECT_EQ(run.code, 0);
