@@ -24,7 +24,7 @@ constexpr std::string_view kFormat = "1";
 constexpr std::string_view kBetween = " | ";
 
 /// Far more than a `full` campaign leaves; a larger file is another one.
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{64} << 20;
+constexpr std::uintmax_t kMostFileBytes = std::uintmax_t{64} << 20;
 
 // --- writing ---
 
@@ -214,7 +214,7 @@ void ShippedWinners::read(const Report& report) {
     if (report) report(fmt::format("{} has no usable shipped winners: {}", path_.native(), why));
   };
   if (!std::filesystem::is_regular_file(status)) return refuse("it is not a regular file");
-  if (std::filesystem::file_size(path_, error) > kMostBytes) return refuse("it is too large");
+  if (std::filesystem::file_size(path_, error) > kMostFileBytes) return refuse("it is too large");
   errno = 0;
   std::ifstream file(path_, std::ios::binary);
   text_.assign(std::istreambuf_iterator<char>(file), {});
