@@ -1,6 +1,7 @@
 // Reductions that nobody tuned next to CUB, on the same buffers, in one run: an empty cache and the model's first
-// choice, or the winners of a given cache file and what is lent from them. With --lend, aligned arrays are tuned, and
-// misaligned ones have their winners on loan; their own tuning is a further contestant, 'own'.
+// choice, or the winners of a given cache file or file of shipped winners, and what is lent from them. With --lend,
+// aligned arrays are tuned, and misaligned ones have their winners on loan; their own tuning is a further contestant,
+// 'own'.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -83,7 +84,8 @@ class ScratchFolder {
     SessionOptions options;
     options.on_miss = MissPolicy::heuristic;
     options.cache_path = path_ / (name + ".sqlite");
-    if (!winners.empty()) options.system_caches = {winners};
+    if (winners.ends_with(".winners")) options.shipped_winners = {winners};
+    else if (!winners.empty()) options.system_caches = {winners};
     return options;
   }
 
