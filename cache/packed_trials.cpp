@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -25,14 +26,41 @@ void read(const Json& value, double& to) {
   to = value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
-Json to_json(const TrialRecord& trial) {
-  Json values = Json::array();
-  each_field(trial, [&](std::string_view, const auto& value) {
-    if constexpr (std::same_as<std::remove_cvref_t<decltype(value)>, bool>) values.push_back(value ? 1 : 0);
-    else values.push_back(value);
-  });
-  return values;
-}
+/// Receives the values of a packed array. There is never a Json array, whose destructor allocates and so ends the
+/// process where memory is short.
+class TrialReader : public nlohmann::json_sax<Json> {
+ public:
+  std::vector<TrialRecord> trials;
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return false; }
+  bool key(string_t&) override { return false; }
+  bool end_object() override { return false; }
+  bool start_array(std::size_t) override { return ++depth_ <= 2; }
+  bool end_array() override {
+    if (depth_-- == 1) return true;
+    std::size_t next = 0;
+    each_field(trials.emplace_back(), [&](std::string_view, auto& value) { read(values_.at(next++), value); });
+    values_.clear();
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const Json::exception&) override { return false; }
+
+ private:
+  bool add(Json value) {
+    values_.push_back(std::move(value));
+    return depth_ == 2;
+  }
+
+  int depth_ = 0;
+  std::vector<Json> values_;  ///< of the trial
+};
 
 std::vector<std::byte> bytes_of(const std::string& text) {
   const auto* begin = reinterpret_cast<const std::byte*>(text.data());
@@ -42,28 +70,33 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 }  // namespace
 
 Packed pack_trials(const std::vector<TrialRecord>& trials) {
-  Json all = Json::array();
-  for (const TrialRecord& trial : trials) all.push_back(to_json(trial));
-  // A compiler's message that was cut short may end in half a letter.
-  return pack(bytes_of(all.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  std::string text = "[";
+  for (const TrialRecord& trial : trials) {
+    text += text.size() > 1 ? ",[" : "[";
+    each_field(trial, [&](std::string_view, const auto& value) {
+      if (text.back() != '[') text += ',';
+      // A compiler's message that was cut short may end in half a letter.
+      if constexpr (std::same_as<std::remove_cvref_t<decltype(value)>, bool>) text += value ? '1' : '0';
+      else text += Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+    });
+    text += ']';
+  }
+  return pack(bytes_of(text + ']'));
 }
 
 std::optional<std::vector<TrialRecord>> unpack_trials(Packed packed) {
   const std::optional<std::vector<std::byte>> text = unpack(std::move(packed));
   if (!text) return std::nullopt;
   const auto* begin = reinterpret_cast<const char*>(text->data());
-  const Json all = Json::parse(begin, begin + text->size(), nullptr, false);
-  if (!all.is_array()) return std::nullopt;
-  std::vector<TrialRecord> trials;
+  TrialReader reader;
   try {
-    for (const Json& values : all) {
-      std::size_t next = 0;
-      each_field(trials.emplace_back(), [&](std::string_view, auto& value) { read(values.at(next++), value); });
-    }
-  } catch (const Json::exception&) {  // a value is missing or has another type
+    if (!Json::sax_parse(begin, begin + text->size(), &reader)) return std::nullopt;
+  } catch (const Json::exception&) {  // a value has another type
+    return std::nullopt;
+  } catch (const std::out_of_range&) {  // or is missing
     return std::nullopt;
   }
-  return trials;
+  return std::move(reader.trials);
 }
 
 std::vector<TrialRecord> read_trial_rows(Connection& connection, std::string_view table, std::int64_t winner_id,
