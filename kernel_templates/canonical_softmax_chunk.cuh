@@ -43,14 +43,22 @@ struct HeldChunks {
     return factor < Acc(0) ? -extreme_of_kept<false>() : extreme_of_kept<true>();
   }
 
-  /// The leaves of the trees of the chunks, folded as far as they are in one lane.
+  /// The leaves of the trees of the chunks, folded as far as they are in one lane. Weights are kept, and folded in the
+  /// end; where exponents are kept, each weight is added where it is computed, so that few registers hold weights.
   __device__ void weigh(Acc (&values)[kChunks * kPack], unsigned columns, const Weight& weight) {
 #pragma unroll
     for (unsigned k = 0; k < kChunks; ++k) {
-      const Leaves of_chunk = fold_leaves<LeavesSum, kUnrollOfChunk>(
-          [&](unsigned u) { return leaves(k * kUnrollOfChunk + u, columns, weight); });
+      if constexpr (Types::kLog) {
+        fold_packs<0, 1>(values + k * kPack, k * kUnrollOfChunk, columns, weight);
+      } else {
 #pragma unroll
-      for (unsigned e = 0; e < kPack; ++e) values[k * kPack + e] = of_chunk.values[e];
+        for (unsigned u = k * kUnrollOfChunk; u < (k + 1) * kUnrollOfChunk; ++u)
+          weigh_pack(u, columns, weight, [](unsigned, Acc) {});
+#pragma unroll
+        for (unsigned e = 0; e < kPack; ++e)
+          values[k * kPack + e] = fold_leaves<CanonicalSum<Acc>, kUnrollOfChunk>(
+              [&](unsigned u) { return kept[k * kUnrollOfChunk + u][e]; });
+      }
     }
   }
 
@@ -60,21 +68,44 @@ struct HeldChunks {
   }
 
  private:
-  using Leaves = Array<Acc, kPack>;
-  struct LeavesSum {
-    using State = Leaves;
-    static __device__ Leaves combine(const Leaves& a, const Leaves& b) {
-      return Leaves([&](unsigned e) { return rounded_sum(a.values[e], b.values[e]); });
+  /// Keeps what the results are made of, and calls act(e, weight); not if no lane has an element of the pack.
+  template <class Act>
+  __device__ void weigh_pack(unsigned u, unsigned columns, const Weight& weight, const Act& act) {
+    if (u * kLanes * kPack < columns) {
+#pragma unroll
+      for (unsigned e = 0; e < kPack; ++e) {
+        const Acc exponent = weight.exponent(kept[u][e]), of_element = canonical_exponential_of_number(exponent);
+        kept[u][e] = Types::kLog ? exponent : of_element;
+        act(e, of_element);
+      }
+    } else {
+#pragma unroll
+      for (unsigned e = 0; e < kPack; ++e) kept[u][e] = Acc(0);
     }
-  };
+  }
 
-  __device__ Leaves leaves(unsigned u, unsigned columns, const Weight& weight) {
-    if (u * kLanes * kPack >= columns) return Leaves([&](unsigned e) { return kept[u][e] = Acc(0); });
-    return Leaves([&](unsigned e) {
-      const Acc exponent = weight.exponent(kept[u][e]), leaf = canonical_exponential_of_number(exponent);
-      kept[u][e] = Types::kLog ? exponent : leaf;
-      return leaf;
-    });
+  /// Folds packs kFirst, kFirst + kStep, … of the chunk that begins with pack `begin`, in halves. Weights are no less
+  /// than 0, so that a sum with 0 is exact.
+  template <unsigned kFirst, unsigned kStep>
+  __device__ void fold_packs(Acc* values, unsigned begin, unsigned columns, const Weight& weight) {
+    const auto add_pack = [&](unsigned u) {
+      weigh_pack(begin + u, columns, weight, [&](unsigned e, Acc x) { values[e] = rounded_sum(values[e], x); });
+    };
+    if constexpr (kStep == kUnrollOfChunk) {
+#pragma unroll
+      for (unsigned e = 0; e < kPack; ++e) values[e] = Acc(0);
+      add_pack(kFirst);
+    } else {
+      fold_packs<kFirst, 2 * kStep>(values, begin, columns, weight);
+      if constexpr (2 * kStep == kUnrollOfChunk) {
+        add_pack(kFirst + kStep);
+      } else {
+        Acc others[kPack];
+        fold_packs<kFirst + kStep, 2 * kStep>(others, begin, columns, weight);
+#pragma unroll
+        for (unsigned e = 0; e < kPack; ++e) values[e] = rounded_sum(values[e], others[e]);
+      }
+    }
   }
 
   template <bool kLargest>
