@@ -10,8 +10,8 @@
 
 #include <hone/error.h>
 
+#include "runtime/choose/choice_check.h"
 #include "runtime/choose/compiled.h"
-#include "runtime/choose/verify_candidate.h"
 #include "runtime/dispatch/winner_checks.h"
 #include "runtime/trace/trace_range.h"
 
@@ -56,8 +56,7 @@ const LoadedPlan* CacheLookup::load_shipped(const Problem& problem, const Cached
     return nullptr;
   }
   if (!capturing) {
-    const LoadedCandidate candidate{loaded->winner.candidate, loaded->module};
-    if (const std::string fault = verify_candidate(core_.device(), problem, candidate, core_.memo()); !fault.empty()) {
+    if (const std::string fault = fault_of(problem, *loaded); !fault.empty()) {
       drop(problem, cached, fault);
       return nullptr;
     }
@@ -66,6 +65,16 @@ const LoadedPlan* CacheLookup::load_shipped(const Problem& problem, const Cached
   const LoadedPlan& plan = plans_.install(problem, loaded->winner, loaded->module, capturing);
   if (!capturing) core_.cache().publish(problem, loaded->winner, *loaded->binary, nullptr);
   return &plan;
+}
+
+/// A failure of the check is a fault of the winner, too: a lookup that fails would fail the call.
+std::string CacheLookup::fault_of(const Problem& problem, const Loaded& loaded) {
+  try {
+    return fault_of_choice(core_.device(), problem, loaded.winner.candidate, loaded.module, core_.memo());
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::device_lost) throw;
+    return error.what();
+  }
 }
 
 void CacheLookup::drop(const Problem& problem, const CachedWinner& cached, std::string_view why) {

@@ -52,6 +52,7 @@ class CacheLookup {
   };
 
   const LoadedPlan* load_shipped(const Problem& problem, const CachedWinner& cached, bool capturing);
+  std::string fault_of(const Problem& problem, const Loaded& loaded);
   void drop(const Problem& problem, const CachedWinner& cached, std::string_view why);
   std::optional<Loaded> load_checked(const Problem& problem, const CachedWinner& cached);
   std::optional<Loaded> load_code(const Problem& problem, const Winner& winner, const Unit& unit,
