@@ -12,6 +12,8 @@
 #include <numeric>
 #include <optional>
 #include <ostream>
+#include <string>
+#include <system_error>
 #include <vector>
 
 #include <hone/device.h>
@@ -52,6 +54,9 @@ std::string class_text(const Problem& problem) {
 
 TunedFile read_tuned(const std::string& file) {
   const std::filesystem::path path = std::filesystem::absolute(file);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    throw CommandError(ExitCode::input, fmt::format("'{}' cannot be read: there is no such file", printable(file)));
   const cache::Store store(path);
   TunedFile tuned{.winners = store.winners(), .classes = {}};
   std::erase_if(tuned.winners, [](const cache::StoredWinner& stored) {
@@ -164,6 +169,8 @@ void set_up_transfer(CLI::App& app, TransferOptions& options) {
 ExitCode run_transfer(const TransferOptions& options, const Context& context) {
   if (options.from.empty())
     throw CommandError(ExitCode::usage, "no trials were given; name the cache file of another GPU with --from");
+  if (!options.gpu.empty() && !options.judge.empty())
+    throw CommandError(ExitCode::usage, "--gpu predicts for a GPU and --judge for that of its file: give one of them");
   std::optional<TunedFile> native;
   if (!options.judge.empty()) native = read_tuned(options.judge);
   const std::shared_ptr<Device> device = device_of(options, native);

@@ -135,7 +135,8 @@ TEST_F(TransferCommand, RefusesWhatSaysNothing) {
   refused({"transfer", "--from", from_}, 2, "--gpu");
   refused({"transfer", "--from", from_, "--gpu", "h999"}, 2, "h200");
   refused({"transfer", "--from", from_, "--judge", native_}, 2, "kind");
-  refused({"transfer", "--from", (folder_ / "none.sqlite").string(), "--judge", from_}, 4, "none.sqlite");
+  refused({"transfer", "--from", from_, "--gpu", "h200", "--judge", native_}, 2, "--judge");
+  refused({"transfer", "--from", (folder_ / "none.sqlite").string(), "--judge", from_}, 4, "no such file");
   testing::write_file(folder_ / "other.sqlite", "this is no database, and much longer than a byte");
   refused({"transfer", "--from", (folder_ / "other.sqlite").string(), "--judge", from_}, 5, "other.sqlite");
 }
