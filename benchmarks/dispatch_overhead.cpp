@@ -104,7 +104,7 @@ class BareCall {
   std::vector<Prepared> prepared_;
 };
 
-/// What one thread calls: the sum of n floats in a stream of its own, both ways.
+/// A thread of the benchmark: it sums n floats in a stream of its own, both ways.
 class Caller {
  public:
   Caller(hone::Session& session, std::int64_t n)

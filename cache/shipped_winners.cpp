@@ -139,7 +139,7 @@ bool serves(const std::array<std::int64_t, 3>& extents, const std::array<RangeRe
   return true;
 }
 
-/// What no loan bridges, and operation and dtype.
+/// A key of what no loan bridges, and of operation and dtype.
 template <class Record>
 std::string base_of(const Record& record) {
   return fmt::format("{1}{0}{2}{0}{3}{0}{4}{0}{5}", kBetween, record.family, record.operation, record.dtype,

@@ -23,7 +23,7 @@ inline constexpr std::string_view kShippedMark = "shipped: ";
 /// True of a tuned winner that came from a file of shipped winners.
 inline bool is_shipped(const WinnerRecord& winner) { return winner.tuned && winner.lender.starts_with(kShippedMark); }
 
-/// What a file of shipped winners says about all of them.
+/// The head of a file of shipped winners, which is true of all of them.
 struct ShippedHeader {
   std::string version;  ///< of Hone
   std::string date;     ///< of the newest winner: "2026-11-25"

@@ -1,4 +1,4 @@
-// What the first result of a process takes, with the winner in the cache file: opening the file, finding the winner,
+// Times the first result of a process, with the winner in the cache file: opening the file, finding the winner,
 // verifying it, loading its code, launching it, and waiting for the sum. Each sample is a process of its own; figures
 // are medians.
 //

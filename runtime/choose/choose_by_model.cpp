@@ -31,7 +31,7 @@ ModelChoice choice_of(const Trial& trial, const CompiledCode& code) {
   return choice;
 }
 
-/// What a compiled policy has to offer.
+/// The choice that a compiled policy offers.
 struct Offer {
   std::optional<ModelChoice> choice = {};
   bool is_pruned = false;

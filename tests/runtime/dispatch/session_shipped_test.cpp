@@ -1,4 +1,4 @@
-// What sessions make of shipped winners, on a device that only pretends.
+// Sessions with shipped winners, on a device that only pretends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
