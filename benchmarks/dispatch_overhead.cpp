@@ -153,14 +153,17 @@ class ManyPlans {
   void grow_to(int count) {
     for (; made_ + 1 < count; ++made_) {
       const auto power = [](int exponent) { return std::int64_t{1} << exponent; };
-      hone::Problem problem = kernel_.problem({power(made_ % 13), power(made_ / 13 % 13), power(made_ / 169 % 13)},
-                                              4u << made_ / 2197 % 3);
-      if (made_ >= 3 * 2197) problem.launch_context = hone::LaunchContext::graph;
+      hone::Problem problem = kernel_.problem(
+          {power(made_ % kSizes), power(made_ / kSizes % kSizes), power(made_ / (kSizes * kSizes) % kSizes)},
+          4u << made_ / kShapes % 3);
+      if (made_ >= 3 * kShapes) problem.launch_context = hone::LaunchContext::graph;
       session_.prepare(problem);
     }
   }
 
  private:
+  static constexpr int kSizes = 13, kShapes = kSizes * kSizes * kSizes;
+
   hone::Session& session_;
   hone::TunableKernel kernel_{{
       .source = "extern \"C\" __global__ void touch(float* y, int a, int b, int c) {\n"
@@ -223,7 +226,8 @@ bool run(const std::string& json_path) {
   ManyPlans plans(session);
   nlohmann::ordered_json rows;
   for (const Row& row : {Row{1 << 10, 1, 1}, Row{kMiddle, 1, 1}, Row{1 << 20, 1, 1}, Row{kMiddle, 1, 4},
-                         Row{kMiddle, 1, 16}, Row{kMiddle, 1000, 1}, Row{kMiddle, 10'000, 1}, Row{kMiddle, 10'000, 16}}) {
+                         Row{kMiddle, 1, 16}, Row{kMiddle, 1000, 1}, Row{kMiddle, 10'000, 1},
+                         Row{kMiddle, 10'000, 16}}) {
     plans.grow_to(row.plans);
     rows.push_back(measure(session, row));
   }

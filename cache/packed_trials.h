@@ -12,6 +12,9 @@
 
 namespace hone::cache {
 
+/// Up to this version of the schema, files have a row for each trial.
+inline constexpr std::int64_t kLastVersionOfTrialRows = 7;
+
 /// The values of a trial have the order of each_field(). Times that are not numbers are null.
 Packed pack_trials(const std::vector<TrialRecord>& trials);
 

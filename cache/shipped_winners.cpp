@@ -133,12 +133,6 @@ std::string_view next_line(std::string_view& text) {
   return line;
 }
 
-bool serves(const std::array<std::int64_t, 3>& extents, const std::array<RangeRecord, 3>& ranges) {
-  for (std::size_t i = 0; i < extents.size(); ++i)
-    if (extents[i] < ranges[i].first || extents[i] > ranges[i].last) return false;
-  return true;
-}
-
 /// A key of what no loan bridges, and of operation and dtype.
 template <class Record>
 std::string base_of(const Record& record) {
@@ -230,7 +224,8 @@ void ShippedWinners::read(const Report& report) {
     if (line.empty() || line.starts_with('#')) continue;
     if (!line.starts_with('[')) {
       if (is_header) read_header(line, number, report);
-      else if (group) group->text = {group->text.data(), static_cast<std::size_t>(start + line.size() - group->text.data())};
+      else if (group)
+        group->text = {group->text.data(), static_cast<std::size_t>(start + line.size() - group->text.data())};
       continue;
     }
     is_header = false;
@@ -309,7 +304,7 @@ std::optional<Hit> ShippedWinners::find(const Query& query, const Report& report
         group.family_digest != query.toolchain.family_digest)
       continue;
     for (const Row& row : rows_of(group, report))
-      if (serves(query.extents, row.sizes))
+      if (is_within(query.extents, row.sizes))
         return Hit{.winner = row.winner, .sizes = row.sizes, .binary = std::nullopt, .other_compiler = true};
   }
   return std::nullopt;
@@ -325,7 +320,7 @@ std::vector<NearWinner> ShippedWinners::find_near(std::span<const Query> queries
     if (!groups || same_device(header_.device, query.device) != (query.devices == Devices::same)) continue;
     for (Group& group : *groups)
       for (const Row& row : rows_of(group, report)) {
-        if (!serves(query.extents, row.sizes) && !serves(row.winner.tuned_extents, extents)) continue;
+        if (!is_within(query.extents, row.sizes) && !is_within(row.winner.tuned_extents, extents)) continue;
         NearWinner& near = found.emplace_back(NearWinner{.query = i,
                                                          .winner = row.winner,
                                                          .device = header_.device,

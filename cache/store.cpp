@@ -82,12 +82,6 @@ constexpr std::string_view kTunedNear =
     " AND w.first2 <= ?8 AND w.last2 >= ?8 OR w.extent0 BETWEEN ?9 AND ?10 AND w.extent1 BETWEEN ?11 AND ?12"
     " AND w.extent2 BETWEEN ?13 AND ?14)";
 
-bool is_within(const std::array<std::int64_t, 3>& extents, const std::array<RangeRecord, 3>& ranges) {
-  for (std::size_t axis = 0; axis < ranges.size(); ++axis)
-    if (extents[axis] < ranges[axis].first || extents[axis] > ranges[axis].last) return false;
-  return true;
-}
-
 /// The same once more on the verified row: SQLite may have decided by an index, whose copy of a column can be damaged
 /// while the row is not.
 bool has_key(const KeyRecord& key, const Query& query) {

@@ -39,7 +39,8 @@ std::vector<SalvagedTable> tables() {
           {.name = "binary", .row_id_column = "", .key = "digest"},
           {.name = "winner", .row_id_column = "id", .key = "id"},
           {.name = "tuning", .row_id_column = "winner", .key = "winner"},
-          {.name = "trial", .row_id_column = "", .has_row_ids = false, .key = "winner, rank", .schema_version = 7},
+          {.name = "trial", .row_id_column = "", .has_row_ids = false, .key = "winner, rank",
+           .schema_version = kLastVersionOfTrialRows},
           {.name = "property", .row_id_column = "", .has_row_ids = false, .key = "name"}};
 }
 
@@ -126,7 +127,7 @@ SalvageCounts salvage(const RawFile& damaged, Connection& scratch) {
       return;
     }
   });
-  pack_trial_rows(scratch, "trial", 7);
+  pack_trial_rows(scratch, "trial", kLastVersionOfTrialRows);
   counts.pages = pages.pages;
   counts.unreadable_pages = pages.unreadable_pages;
   return counts;

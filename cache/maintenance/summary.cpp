@@ -4,6 +4,7 @@
 
 #include "cache/maintenance/eviction.h"
 #include "cache/maintenance/open_file.h"
+#include "cache/packed_trials.h"
 #include "cache/place.h"
 #include "cache/properties.h"
 
@@ -40,8 +41,9 @@ Summary summarize(const std::filesystem::path& given_path) {
   summary.binaries = number("SELECT count(*) FROM binary");
   summary.binary_bytes = number("SELECT coalesce(sum(length(code)), 0) FROM binary");
   summary.tunings = number("SELECT count(*) FROM tuning");
-  summary.trials = number(summary.schema_version < 8 ? "SELECT count(*) FROM trial"
-                                                        : "SELECT coalesce(sum(trial_count), 0) FROM tuning");
+  summary.trials = number(summary.schema_version <= kLastVersionOfTrialRows
+                              ? "SELECT count(*) FROM trial"
+                              : "SELECT coalesce(sum(trial_count), 0) FROM tuning");
   return summary;
 }
 

@@ -85,7 +85,7 @@ Resolved NearestWinner::serve(const Problem& problem, const std::optional<Cached
     if (const Resolved lent = lend_stream_winner(problem, capturing); lent.plan) return lent;
   std::size_t behind = 0;
   for (const Lender& lender : lenders) {
-    // What was predicted from trials is better than what a similar device has.
+    // A prediction from trials is better than the winner of a similar device.
     if (untuned && untuned->winner.loan == Loan::transfer && lender.winner.loan == Loan::device) break;
     const LoanTerms terms{core_.facts(), problem, lender};
     if (falls_behind(terms)) {

@@ -31,7 +31,7 @@ DeviceBuffer make_workspaces(const std::shared_ptr<Device>& device, int count) {
 
 WorkspacePool::WorkspacePool(std::shared_ptr<Device> device, int for_captures)
     : device_(std::move(device)), for_captures_(for_captures) {
-  // Those of the first streams come along: nearly every session needs one, and one allocation is cheaper than two.
+  // Workspaces of a few streams come along: nearly every session needs one, and one allocation is cheaper than two.
   if (for_captures > 0) allocate(for_captures);
 }
 

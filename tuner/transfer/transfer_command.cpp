@@ -34,7 +34,7 @@
 namespace hone::tuner {
 namespace {
 
-/// What was tuned in a file, and which classes its winners serve.
+/// The tuned winners of a file, and the classes that were measured.
 struct TunedFile {
   std::vector<cache::StoredWinner> winners;
   std::vector<TunedClass> classes;
@@ -94,7 +94,7 @@ std::vector<Transferred> transfer(const TunedFile& from, const DeviceFacts& to) 
   return all;
 }
 
-/// What is lost to the fastest trial of the same class in the other file.
+/// Compares each choice with the fastest trial of the same class in the other file.
 void judge(std::vector<Transferred>& all, const TunedFile& native) {
   std::map<std::string, const TunedClass*> classes;
   for (const TunedClass& tuned : native.classes) classes[class_text(tuned.winner.problem)] = &tuned;

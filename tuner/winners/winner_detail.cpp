@@ -123,12 +123,6 @@ void print_candidate(const cache::StoredWinner& stored, const cache::StoredWinne
   print_field(out, "binary", format_bytes(stored.binary_bytes));
 }
 
-bool is_within(const std::array<std::int64_t, 3>& extents, const std::array<cache::RangeRecord, 3>& sizes) {
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    if (extents[i] < sizes[i].first || extents[i] > sizes[i].last) return false;
-  return true;
-}
-
 std::string note_of(const cache::TrialRecord& trial, const cache::StoredWinner& stored) {
   const bool is_winner = trial.candidate.policy == stored.winner.candidate.policy &&
                          trial.candidate.max_blocks == stored.winner.candidate.max_blocks;
@@ -263,7 +257,7 @@ std::string tune_command(const cache::StoredWinner& stored, const std::filesyste
 std::string short_digest(std::string_view digest) { return std::string(digest.substr(0, 7)); }
 
 std::string_view how_text(const cache::StoredWinner& stored) {
-  const bool is_of_its_class = is_within(stored.winner.tuned_extents, stored.key.problem.sizes);
+  const bool is_of_its_class = cache::is_within(stored.winner.tuned_extents, stored.key.problem.sizes);
   if (cache::is_shipped(stored.winner)) return "shipped";
   if (stored.winner.tuned) return is_of_its_class ? "tuned" : "lent";
   return is_of_its_class && stored.winner.lender.empty() ? "heuristic" : "nearest";
@@ -282,7 +276,7 @@ bool is_measured(const cache::StoredWinner& stored) { return how_text(stored) ==
 
 const cache::StoredWinner* measured_winner(const std::vector<cache::StoredWinner>& all,
                                            const cache::StoredWinner& stored) {
-  if (is_within(stored.winner.tuned_extents, stored.key.problem.sizes)) return &stored;
+  if (cache::is_within(stored.winner.tuned_extents, stored.key.problem.sizes)) return &stored;
   const cache::StoredWinner* found = nullptr;
   for (const cache::StoredWinner& other : all) {
     if (!is_measured(other) || other.winner.tuned_extents != stored.winner.tuned_extents) continue;

@@ -28,7 +28,7 @@ double factor(const std::string& text, double share) {
   return 1 + share * (hash / 511.5 - 1);
 }
 
-/// What all candidates of `problem` take on a GPU: the model is up to 20 % wrong about a policy, on every GPU alike, and
+/// Invents a time for each candidate of `problem` on a GPU: the model is up to 20 % wrong about a policy, on every GPU alike, and
 /// chance makes up to half a percent.
 std::vector<Trial> trials_on(const DeviceFacts& facts, const Problem& problem) {
   std::vector<Trial> trials;
