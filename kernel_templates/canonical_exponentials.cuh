@@ -8,6 +8,20 @@
 
 namespace hone {
 
+/// The coefficients of series.
+struct InverseFactorials {
+  static __device__ constexpr double factorial(unsigned n) { return n == 0 ? 1 : n * factorial(n - 1); }
+  template <class Acc, unsigned kPower> static constexpr Acc kOf = Acc(1) / Acc(factorial(kPower));
+};
+struct InverseOdds {
+  template <class Acc, unsigned kPower> static constexpr Acc kOf = Acc(2) / Acc(2 * kPower + 1);
+};
+/// exp(r) for |r| ≤ ½ ln 2, within 2^-28.2: the polynomial 1 + r + … whose largest error is the least.
+struct NearestToExponential {
+  static constexpr float kAll[] = {1, 1, 0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558aap-5f, 0x1.12396cp-7f, 0x1.6a5232p-10f};
+  template <class Acc, unsigned kPower> static constexpr Acc kOf = kAll[kPower];
+};
+
 /// ln 2 in two parts, the first of which has so few digits that its multiples are exact; where the exponential is 0;
 /// and how many terms of the series reach the last digit. x + kRounder is the integer nearest to a small x, plus kLift,
 /// in its lowest bits.
@@ -17,7 +31,8 @@ template <>
 struct CanonicalMath<float> {
   static constexpr float kLog2OfE = 0x1.715476p+0f, kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
   static constexpr float kSqrt2 = 0x1.6a09e6p0f, kLowest = -104.0f;
-  static constexpr unsigned kExponentialDegree = 7, kLogarithmDegree = 5;
+  using Exponential = NearestToExponential;
+  static constexpr unsigned kExponentialDegree = 6, kLogarithmDegree = 5;
   static constexpr int kMantissa = 23, kBias = 127, kLift = 64;
   static constexpr float kRounder = 0x1.8p23f + kLift, kLower = 0x1p-64f;
   using Bits = unsigned;
@@ -28,6 +43,7 @@ template <>
 struct CanonicalMath<double> {
   static constexpr double kLog2OfE = 0x1.71547652b82fep+0, kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
   static constexpr double kSqrt2 = 0x1.6a09e667f3bcdp0, kLowest = -746.0;
+  using Exponential = InverseFactorials;
   static constexpr unsigned kExponentialDegree = 13, kLogarithmDegree = 11;
   static constexpr int kMantissa = 52, kBias = 1023, kLift = 512;
   static constexpr double kRounder = 0x1.8p52 + kLift, kLower = 0x1p-512;
@@ -36,40 +52,33 @@ struct CanonicalMath<double> {
   static __device__ double of_bits(long long bits) { return __longlong_as_double(bits); }
 };
 
-/// The coefficients of the two series.
-struct InverseFactorials {
-  static __device__ constexpr double factorial(unsigned n) { return n == 0 ? 1 : n * factorial(n - 1); }
-  template <class Acc> static __device__ constexpr Acc of(unsigned j) { return Acc(1) / Acc(factorial(j)); }
-};
-struct InverseOdds {
-  template <class Acc> static __device__ constexpr Acc of(unsigned j) { return Acc(2) / Acc(2 * j + 1); }
-};
-
 /// Horner's scheme, with one fma for each coefficient but the last.
 template <class Coefficients, unsigned kLast, unsigned kFrom = 0, class Acc>
 __device__ Acc horner(Acc x) {
-  constexpr Acc kCoefficient = Coefficients::template of<Acc>(kFrom);
+  constexpr Acc kCoefficient = Coefficients::template kOf<Acc, kFrom>;
   if constexpr (kFrom == kLast) return kCoefficient;
   else return fma(horner<Coefficients, kLast, kFrom + 1>(x), x, kCoefficient);
 }
 
-/// exp(d) for d ≤ 0, which is no NaN: 2^k · Σ r^j ÷ j!, where r = d − k·ln 2. Every instruction counts: a softmax of f16
-/// has time for 36 an element at the full bandwidth of an H100. So a sum rounds to an integer, whose bits then scale by
-/// 2^(k + kLift) exactly, and the last product rounds what is subnormal.
+/// 2^kLift · exp(d) for d ≤ 0, which is no NaN: 2^(kLift + k) · Σ cⱼ·r^j, where r = d − k·ln 2. Every instruction counts:
+/// a softmax of f16 has time for 36 an element at the full bandwidth of an H100. So a fused multiply-add rounds to an
+/// integer, whose bits then scale exactly: what is lifted is never subnormal.
 template <class Acc>
-__device__ Acc canonical_exponential_of_number(Acc d) {
+__device__ Acc canonical_lifted_exponential(Acc d) {
   using Math = CanonicalMath<Acc>;
   using Bits = typename Math::Bits;
   const Acc x = larger<true>(d, Math::kLowest);  // whose exponential is 0, too
-  const Acc lifted = rounded_sum(rounded_product(x, Math::kLog2OfE), Math::kRounder);
-  const Acc k = rounded_sum(lifted, -Math::kRounder);
+  const Acc rounded = fma(x, Math::kLog2OfE, Math::kRounder);
+  const Acc k = rounded_sum(rounded, -Math::kRounder);
   const Acc r = fma(-k, Math::kLn2Low, fma(-k, Math::kLn2High, x));
-  const Acc sum = horner<InverseFactorials, Math::kExponentialDegree>(r);
-  const Bits scaled = static_cast<Bits>(Math::bits(sum)) + (static_cast<Bits>(Math::bits(lifted)) << Math::kMantissa);
-  return rounded_product(Math::of_bits(scaled), Math::kLower);
+  const Acc sum = horner<typename Math::Exponential, Math::kExponentialDegree>(r);
+  return Math::of_bits(static_cast<Bits>(Math::bits(sum)) +
+                       (static_cast<Bits>(Math::bits(rounded)) << Math::kMantissa));
 }
 template <class Acc>
-__device__ Acc canonical_exponential(Acc d) { return is_nan(d) ? d : canonical_exponential_of_number(d); }
+__device__ Acc canonical_exponential(Acc d) {
+  return is_nan(d) ? d : rounded_product(canonical_lifted_exponential(d), CanonicalMath<Acc>::kLower);
+}
 
 /// ln s for normal s > 0: k·ln 2 + 2·artanh(z), where s = 2^k·m, z = (m − 1) ÷ (m + 1).
 template <class Acc>

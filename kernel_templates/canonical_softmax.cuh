@@ -2,12 +2,13 @@
 //
 // The largest element of a row, the smallest if the scale is negative, depends on no order. The weights relative to it
 // are exponentials of IEEE operations alone (canonical_exponentials.cuh), and their sum is the canonical tree over the
-// row's elements. Three ways, by the length of a row:
+// row's elements. Four ways, by the length of a row:
 //
 //   CanonicalSoftmaxLanes   kLanes neighbouring lanes hold a row in registers, kUnroll packs each: at most a chunk, or
 //                           a few chunks if they are a warp.
 //   CanonicalSoftmaxBlock   the warps of a block, or of a cluster, hold a row in registers. They share its chunks
 //                           evenly: each takes 2^run_levels ≤ kChunks of them, and a block arguments.chunks.
+//   CanonicalSoftmaxShared  (canonical_softmax_shared.cuh) a warp, a block or a cluster holds a row in shared memory.
 //   CanonicalSoftmaxRows    (canonical_softmax_rows.cuh) rows of any length are read three times.
 //
 // May be in place. Constraints: kBlockThreads is a power of two; rows begin at multiples of kPack elements in both

@@ -24,8 +24,7 @@ struct HeldChunks {
   /// The number of the first element of pack u.
   static __device__ unsigned number(unsigned u) { return (u * kLanes + threadIdx.x % kLanes) * kPack; }
 
-  __device__ void load(const In* first, unsigned columns, Acc factor) {
-    InPack packs[kUnroll];
+  static __device__ void load_packs(InPack (&packs)[kUnroll], const In* first, unsigned columns, Acc factor) {
     const In weightless = convert<In>(factor < Acc(0) ? highest<Acc>() : lowest<Acc>());
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u) {
@@ -33,10 +32,17 @@ struct HeldChunks {
       else if (number(u) < columns) packs[u] = singles(first, number(u), columns, weightless);
       else packs[u] = InPack::filled(weightless);
     }
+  }
+  __device__ void widen(const InPack (&packs)[kUnroll]) {
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u)
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e) kept[u][e] = convert<Acc>(packs[u][e]);
+  }
+  __device__ void load(const In* first, unsigned columns, Acc factor) {
+    InPack packs[kUnroll];
+    load_packs(packs, first, columns, factor);
+    widen(packs);
   }
 
   __device__ Acc heaviest(Acc factor) const {
@@ -74,7 +80,7 @@ struct HeldChunks {
     if (u * kLanes * kPack < columns) {
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e) {
-        const Acc exponent = weight.exponent(kept[u][e]), of_element = canonical_exponential_of_number(exponent);
+        const Acc exponent = weight.exponent(kept[u][e]), of_element = canonical_lifted_exponential(exponent);
         kept[u][e] = Types::kLog ? exponent : of_element;
         act(e, of_element);
       }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "canonical_exponentials.cuh"
+#include "simd.cuh"
 #include "softmax_arguments.h"
 
 namespace hone {
@@ -38,7 +39,31 @@ struct HeaviestElement {
   __device__ Acc leaf(In x) const { return factor < Acc(0) ? -convert<Acc>(x) : convert<Acc>(x); }
 };
 
-/// Exponents and weights relative to the heaviest element: an operation of CanonicalChunks, and the results.
+/// The heaviest of the elements of packs, negated if the scale is negative; of 16-bit floats, two are compared at once.
+template <class Acc, class InPack, unsigned kPacks>
+__device__ Acc heaviest_of(const InPack (&packs)[kPacks], Acc factor) {
+  return factor < Acc(0) ? -extreme_of_all<false, Acc>(packs) : extreme_of_all<true, Acc>(packs);
+}
+template <bool kLargest, class Acc, class In, unsigned kElements, unsigned kPacks>
+__device__ Acc extreme_of_all(const Pack<In, kElements> (&packs)[kPacks]) {
+  if constexpr (kIsFloat16<In> && kElements % 2 == 0) {
+    unsigned pair = packs[0].parts[0];
+#pragma unroll
+    for (unsigned w = 1; w < kPacks * kElements / 2; ++w)
+      pair = extreme_of_pairs<kLargest, In, false>(pair, packs[w / (kElements / 2)].parts[w % (kElements / 2)]);
+    const Pack<In, 2> both{{pair}};
+    return extreme<kLargest, false>(convert<Acc>(both[0]), convert<Acc>(both[1]));
+  } else {
+    Acc most = convert<Acc>(packs[0][0]);
+#pragma unroll
+    for (unsigned i = 1; i < kPacks * kElements; ++i)
+      most = extreme<kLargest, false>(most, convert<Acc>(packs[i / kElements][i % kElements]));
+    return most;
+  }
+}
+
+/// Exponents and weights relative to the heaviest element: an operation of CanonicalChunks, and the results. Weights are
+/// lifted exponentials, so that none is subnormal; their sums are lifted, too.
 template <class Types>
 struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   using In = typename Types::In;
@@ -59,14 +84,16 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   static __device__ T prepared(const T& packed) { return packed; }
   /// Halves, because the difference of two finite numbers may overflow.
   __device__ Acc exponent(Acc x) const {
-    return rounded_product(rounded_sum(rounded_product(x, Acc(0.5)), -half_origin), factor);
+    return rounded_product(fma(x, Acc(0.5), -half_origin), factor);
   }
   /// In a row with a NaN it is any number.
-  __device__ Acc weight(Acc x) const { return canonical_exponential_of_number(exponent(x)); }
+  __device__ Acc weight(Acc x) const { return canonical_lifted_exponential(exponent(x)); }
   __device__ Acc leaf(In x) const { return weight(convert<Acc>(x)); }
 
   /// What the sum of weights is used as: its logarithm, or its reciprocal.
-  static __device__ Acc divisor(Acc sum) { return Types::kLog ? canonical_logarithm(sum) : Acc(1) / sum; }
+  static __device__ Acc divisor(Acc sum) {
+    return Types::kLog ? canonical_logarithm(rounded_product(sum, CanonicalMath<Acc>::kLower)) : Acc(1) / sum;
+  }
   /// `kept`: the exponent, or the weight. Not for a row with is_nan.
   __device__ Out of_kept(Acc kept, Acc divisor) const {
     return convert<Out>(Types::kLog ? rounded_sum(kept, -divisor) : rounded_product(kept, divisor));

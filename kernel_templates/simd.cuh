@@ -112,25 +112,34 @@ __device__ int extreme_of_bytes(const ElementPack (&tile)[kPacks]) {
   else return extreme_byte<kLargest, kIsSigned<In>>(tile);
 }
 
-/// The larger (or smaller) float in each 16-bit half; NaNs are ignored.
-template <bool kLargest, class T>
+#define HONE_EXTREME_OF_PAIRS(nan)                                                                         \
+  if constexpr (kSame<T, Half> && kLargest) asm("max" nan ".f16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b)); \
+  else if constexpr (kSame<T, Half>) asm("min" nan ".f16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));        \
+  else if constexpr (kLargest) asm("max" nan ".bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));             \
+  else asm("min" nan ".bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b))
+
+/// The larger (or smaller) float in each 16-bit half.
+template <bool kLargest, class T, bool kIgnoreNan = true>
 __device__ unsigned extreme_of_pairs(unsigned a, unsigned b) {
 #if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
-  unsigned result;
-  if constexpr (kSame<T, Half> && kLargest) asm("max.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
-  else if constexpr (kSame<T, Half>) asm("min.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
-  else if constexpr (kLargest) asm("max.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
-  else asm("min.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
-  return result;
+  unsigned c;
+  if constexpr (kIgnoreNan) {
+    HONE_EXTREME_OF_PAIRS("");
+  } else {
+    HONE_EXTREME_OF_PAIRS(".NaN");
+  }
+  return c;
 #else
   const Pack<T, 2> x{{a}}, y{{b}};
   const auto chosen = [&](unsigned e) {
     const float p = static_cast<float>(x[e]), q = static_cast<float>(y[e]);
-    return is_nan(p) || (kLargest ? q > p : q < p) ? y[e] : x[e];
+    if (!kIgnoreNan && is_nan(p)) return x[e];
+    return is_nan(kIgnoreNan ? p : q) || (kLargest ? q > p : q < p) ? y[e] : x[e];
   };
   return Pack<T, 2>::of(chosen).parts[0];
 #endif
 }
+#undef HONE_EXTREME_OF_PAIRS
 
 /// Elementwise maximum or minimum of two packs of floats; NaNs are ignored.
 template <bool kLargest, class T, unsigned kElements>

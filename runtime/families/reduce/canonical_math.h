@@ -1,15 +1,19 @@
 // The exponential and the logarithm of reproducible results: IEEE operations alone, so that all devices agree.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <span>
 #include <type_traits>
 
 namespace hone::canonical {
 
-/// ln 2 in two parts, the first of which has so few digits that its multiples are exact; how many terms of the series
-/// reach the last digit; and where the exponential is 0.
+/// ln 2 in two parts, the first of which has so few digits that its multiples are exact; where the exponential is 0, and
+/// by how many powers of two it is lifted where it must not be subnormal; how many terms of the series for the logarithm
+/// reach the last digit.
 template <class A>
 struct Constants {
   static constexpr bool kIsFloat = std::is_same_v<A, float>;
@@ -18,29 +22,43 @@ struct Constants {
   static constexpr A kLn2Low = static_cast<A>(kIsFloat ? 0x1.7f7d1cp-20 : 0x1.a39ef35793c76p-33);
   static constexpr A kSqrt2 = static_cast<A>(kIsFloat ? 0x1.6a09e6p0 : 0x1.6a09e667f3bcdp0);
   static constexpr A kLowest = kIsFloat ? A(-104) : A(-746);
-  static constexpr int kExponentialDegree = kIsFloat ? 7 : 13;
+  static constexpr int kLift = kIsFloat ? 64 : 512;
   static constexpr int kLogarithmDegree = kIsFloat ? 5 : 11;
 };
 
-/// exp(d) for d ≤ 0: 2^k · Σ r^j ÷ j!, where r = d − k·ln 2.
+/// The coefficients of the exponential: in f32 of the polynomial 1 + r + … that is nearest to it, in f64 of its series.
+inline std::span<const float> exponential_coefficients(float) {
+  static constexpr std::array<float, 7> kAll{1,           1,           0x1.fffffcp-2f,  0x1.555492p-3f,
+                                             0x1.5558aap-5f, 0x1.12396cp-7f, 0x1.6a5232p-10f};
+  return kAll;
+}
+inline std::span<const double> exponential_coefficients(double) {
+  static const auto all = [] {
+    std::array<double, 14> inverse_factorials{};
+    double factorial = 1;  // exact up to 18!
+    for (std::size_t j = 0; j < inverse_factorials.size(); factorial *= static_cast<double>(++j))
+      inverse_factorials[j] = 1 / factorial;
+    return inverse_factorials;
+  }();
+  return all;
+}
+
+/// 2^kLift · exp(d) for d ≤ 0: 2^(kLift + k) · Σ cⱼ·r^j, where r = d − k·ln 2.
 template <class A>
-A exponential(A d) {
+A lifted_exponential(A d) {
   using C = Constants<A>;
   if (std::isnan(d)) return d;
-  if (d < C::kLowest) return A(0);
-  static const auto reciprocals = [] {
-    std::array<A, C::kExponentialDegree + 1> all{};
-    double factorial = 1;  // exact up to 18!
-    for (std::size_t j = 0; j < all.size(); factorial *= static_cast<double>(++j)) all[j] = A(1) / A(factorial);
-    return all;
-  }();
-  const A k = std::rint(d * C::kLog2OfE);
-  const A r = std::fma(-k, C::kLn2Low, std::fma(-k, C::kLn2High, d));
-  A sum = reciprocals.back();
-  for (std::size_t j = reciprocals.size() - 1; j-- > 0;) sum = std::fma(sum, r, reciprocals[j]);
-  const int exponent = static_cast<int>(k), half = exponent >> 1;
-  return (sum * std::ldexp(A(1), half)) * std::ldexp(A(1), exponent - half);
+  const A x = std::max(d, C::kLowest);
+  const A rounder = std::ldexp(A(1.5), std::numeric_limits<A>::digits - 1);
+  const A k = std::fma(x, C::kLog2OfE, rounder) - rounder;
+  const A r = std::fma(-k, C::kLn2Low, std::fma(-k, C::kLn2High, x));
+  A sum = 0;
+  const auto coefficients = exponential_coefficients(A());
+  for (std::size_t j = coefficients.size(); j-- > 0;) sum = std::fma(sum, r, coefficients[j]);
+  return std::ldexp(sum, C::kLift + static_cast<int>(k));
 }
+template <class A>
+A exponential(A d) { return std::ldexp(lifted_exponential(d), -Constants<A>::kLift); }
 
 /// ln s for normal s > 0: k·ln 2 + 2·artanh(z), where s = 2^k·m, z = (m − 1) ÷ (m + 1).
 template <class A>

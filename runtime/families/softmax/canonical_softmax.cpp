@@ -12,6 +12,9 @@ namespace {
 constexpr std::int64_t kMostPacksOfBlock = 4096;      ///< in registers
 constexpr std::int64_t kMostElementsOfLane = 64;      ///< of a row, which are kept as accumulators
 constexpr std::int64_t kMostRowsAtOnce = 4;
+constexpr std::int64_t kMostChunksOfWarp = 4;         ///< of a row in shared memory
+constexpr std::int64_t kMostSmemOfWarps = 112 * 1024;  ///< that hold rows, of a block
+constexpr int kLeastSmemKib = 48;                     ///< that a policy names
 constexpr std::int64_t kMostHeldBytes = 32 * 1024;    ///< some block holds a row in the middle of such a class
 constexpr std::int64_t kLeastBytesPerBlock = 8192;    ///< of a row that several blocks share
 constexpr std::int64_t kLeastSpansBytes = 64 * 1024;  ///< of a row that is worth three launches
@@ -24,19 +27,25 @@ struct View : PolicyView<CanonicalSoftmax> {
 
   std::int64_t row_bytes = at_least_one(columns) * traits.in_bytes;
   std::int64_t longest = at_least_one(last_of(problem, 1));  ///< row of the class
+
+  bool is_of_lanes() const { return scope == Scope::warp && !is_in_shared; }
+  bool is_of_blocks_in_shared() const { return scope != Scope::warp && is_in_shared; }
 };
 
-constexpr std::array<PruneRule<View>, 13> kRules{{
+constexpr std::array<PruneRule<View>, 17> kRules{{
+    kNoLaunchBounds<View, MinBlocks::unset>,
     {"launch bounds were not tried here", kNotMeasured,
-     [](const View& v) { return v.min_blocks != MinBlocks::unset; }},
+     [](const View& v) {
+       return v.min_blocks == MinBlocks::one || (v.min_blocks != MinBlocks::unset && !v.is_in_shared);
+     }},
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
-     [](const View& v) { return v.scope == Scope::warp && v.block_threads > 256; }},
+     [](const View& v) { return v.is_of_lanes() && v.block_threads > 256; }},
     {"a lane holds more elements than its registers", kNotMeasured,
-     [](const View& v) { return v.scope == Scope::warp && v.packs_per_thread * v.pack > kMostElementsOfLane; }},
+     [](const View& v) { return v.is_of_lanes() && v.packs_per_thread * v.pack > kMostElementsOfLane; }},
     {"lanes hold more than twice a row", kNotMeasured,
-     [](const View& v) { return v.scope == Scope::warp && v.of_lanes > v.pack && v.of_lanes >= 2 * v.longest; }},
+     [](const View& v) { return v.is_of_lanes() && v.of_lanes > v.pack && v.of_lanes >= 2 * v.longest; }},
     {"so many rows at once are more than the registers hold", kNotMeasured,
-     [](const View& v) { return v.scope == Scope::warp && v.rows_at_once() > kMostRowsAtOnce; }},
+     [](const View& v) { return v.is_of_lanes() && v.rows_at_once() > kMostRowsAtOnce; }},
     {"the packs of a block are more than its registers hold", kNotMeasured,
      [](const View& v) {
        return v.scope != Scope::warp && v.block_threads * v.packs_per_thread > kMostPacksOfBlock;
@@ -46,10 +55,21 @@ constexpr std::array<PruneRule<View>, 13> kRules{{
        return v.scope != Scope::warp && v.cluster_blocks == 1 && v.tile >= 2 * v.longest &&
               (v.block_threads > 128 || v.chunks_at_once > 1);
      }},
+    {"less shared memory would do", "the same row is held",
+     [](const View& v) {
+       return v.is_of_blocks_in_shared() && v.smem_kib > kLeastSmemKib &&
+              v.smem_bytes(v.longest) <= v.smem_kib * 512;
+     }},
+    {"rows of a chunk at most want fewer lanes than a warp", kNotMeasured,
+     [](const View& v) { return v.scope == Scope::warp && v.is_in_shared && 2 * v.longest <= v.chunk; }},
+    {"so long rows are for more than a warp", kNotMeasured,
+     [](const View& v) { return v.scope == Scope::warp && v.is_in_shared && v.longest > kMostChunksOfWarp * v.chunk; }},
     {"larger blocks hold the row", kNotMeasured,
      [](const View& v) { return v.scope == Scope::block && !v.is_held && v.row_bytes <= kMostHeldBytes; }},
     {"smaller clusters hold the row", kNotMeasured,
-     [](const View& v) { return v.scope == Scope::cluster && v.tile * v.cluster_blocks >= 2 * v.longest; }},
+     [](const View& v) {
+       return v.scope == Scope::cluster && !v.is_in_shared && v.tile * v.cluster_blocks >= 2 * v.longest;
+     }},
     {"a row is too short for so many blocks", kNotMeasured,
      [](const View& v) {
        return v.scope == Scope::cluster && v.row_bytes < v.cluster_blocks * kLeastBytesPerBlock;
@@ -69,28 +89,34 @@ constexpr std::array<PruneRule<View>, 13> kRules{{
 
 CanonicalSoftmax::CanonicalSoftmax(const Problem& of, const Policy& policy)
     : SoftmaxRowPolicy(policy.as<SoftmaxRowPolicy>()), problem(of) {
-  if (scope != Scope::warp) return;
+  if (scope != Scope::warp || is_in_shared) return;
   const std::int64_t packs = divide_up(at_least_one(last_of(problem, 1)), threads_per_row * pack);
   row_packs = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(packs)));
   of_lanes = threads_per_row * row_packs * pack;
 }
 
 Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
-  const bool is_by_lanes = scope == Scope::warp;
+  const bool is_by_lanes = scope == Scope::warp && !is_in_shared;
+  const bool takes_batches = scope != Scope::warp && !is_in_shared;
+  const std::int64_t most_smem = smem_kib > 0 ? smem_kib * 1024 : kMostSmemOfWarps;
+  if (Reason reason = check_blocks(facts, block_threads, cluster_blocks); !reason.empty()) return reason;
+  if (const std::int64_t smem = smem_bytes(last_of(problem, 1)); smem > facts.smem_bytes_per_block_optin)
+    return {ReasonCode::device_smem, {static_cast<double>(smem), double(facts.smem_bytes_per_block_optin)}};
   return first_reason(
-      {check_blocks(facts, block_threads, cluster_blocks),
-       reason_if(staging == Staging::shared || combine == Combine::pipeline,
-                 "reproducible rows are not in shared memory, and in no pipeline"),
+      {reason_if(combine == Combine::pipeline, "reproducible rows are in no pipeline"),
+       reason_if(is_in_shared && smem_bytes(last_of(problem, 1)) > most_smem, "shared memory does not hold the row"),
+       reason_if(is_in_shared && scope == Scope::warp && threads_per_row != 32,
+                 "a warp holds a row in shared memory, not fewer lanes"),
        reason_if(is_by_lanes && !std::has_single_bit(static_cast<unsigned>(packs_per_thread)),
                  "lanes hold a power of two of packs"),
        reason_if(is_by_lanes && (of_lanes > most_of_lanes() || row_packs > packs_per_thread),
                  "lanes do not hold the row"),
-       reason_if(scope == Scope::cluster && last_of(problem, 1) > tile * cluster_blocks,
+       reason_if(scope == Scope::cluster && !is_in_shared && last_of(problem, 1) > tile * cluster_blocks,
                  "a cluster does not hold the row"),
        reason_if(scope == Scope::grid && last_of(problem, 0) > traits.most_partials(),
                  "rows have more partial results than the workspace"),
-       reason_if(!is_by_lanes && chunks_at_once * 4 != packs_per_thread, "a warp takes whole chunks"),
-       reason_if(!is_by_lanes && !std::has_single_bit(static_cast<unsigned>(chunks_at_once)),
+       reason_if(takes_batches && chunks_at_once * 4 != packs_per_thread, "a warp takes whole chunks"),
+       reason_if(takes_batches && !std::has_single_bit(static_cast<unsigned>(chunks_at_once)),
                  "a warp takes a power of two of chunks")});
 }
 
@@ -104,10 +130,11 @@ std::int64_t CanonicalSoftmax::most_of_lanes() const {
 
 Unit CanonicalSoftmax::unit() const {
   std::string source = fmt::format(
-      "#include \"canonical_softmax_rows.cuh\"\n\n"
+      "#include \"{}\"\n\n"
       "using Types = hone::CanonicalSoftmaxTypes<{}, {}, {}, {}, {}, {}>;\n"
       "static_assert(hone::kChunkElements<Types::In> == {}, \"host and device disagree\");\n",
-      info(traits.in).cuda_name, info(traits.out).cuda_name, info(traits.accumulator).cuda_name,
+      is_in_shared ? "canonical_softmax_shared.cuh" : "canonical_softmax_rows.cuh", info(traits.in).cuda_name,
+      info(traits.out).cuda_name, info(traits.accumulator).cuda_name,
       index_type(needs_wide_index(problem, 1)), traits.is_log, pack, chunk);
   const auto held = [&](std::string_view kernel, std::int64_t most_columns) {
     source += fmt::format(
@@ -115,6 +142,12 @@ Unit CanonicalSoftmax::unit() const {
         most_columns);
     return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
   };
+  if (is_in_shared) {
+    source += fmt::format("using Kernel = hone::CanonicalSoftmaxShared<Types, {}, {}, {}>;\n"
+                          "static_assert(Kernel::kSlotBytes == {}, \"host and device disagree\");\n",
+                          block_threads, row_warps(), cluster_blocks, slot_bytes());
+    return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
+  }
   if (scope == Scope::warp)
     return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}, {}>", block_threads, threads_per_row,
                             row_packs, rows_at_once()),
@@ -135,10 +168,12 @@ Unit CanonicalSoftmax::unit() const {
 WorkShape CanonicalSoftmax::shape() const {
   const std::int64_t count = at_least_one(rows);
   const std::int64_t row_bytes = at_least_one(columns) * traits.in_bytes;
-  WorkShape shape{.block_threads = block_threads, .dependent_launch = true};
+  WorkShape shape{.block_threads = block_threads,
+                  .dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns)),
+                  .dependent_launch = true};
   if (scope == Scope::warp) {
     shape.tiles = divide_up(count, tile_rows());
-    shape.bytes_in_flight_per_block = tile_rows() * row_bytes;
+    shape.bytes_in_flight_per_block = tile_rows() * (is_in_shared ? std::min(row_bytes, kChunkBytes) : row_bytes);
     return shape;
   }
   shape.tiles = count * (cuts_rows() ? row_tiles() : cluster_blocks);
@@ -151,8 +186,11 @@ WorkShape CanonicalSoftmax::shape() const {
 }
 
 Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
-  if (scope == Scope::warp) return {};
-  if (is_held) return {.levels = Spans::of(chunks_of_block(), block_threads / 32).levels, .count = chunks_of_block()};
+  if (scope == Scope::warp && !is_in_shared) return {};
+  if (is_held) {
+    const std::int64_t chunks = chunks_of_block(columns);
+    return {.levels = Spans::of(chunks, row_warps()).levels, .count = chunks};
+  }
   if (!cuts_rows()) return Spans::of(row_tiles(), kMostSpanRounds);
   const std::int64_t count = at_least_one(rows);
   const std::int64_t most =
@@ -160,9 +198,14 @@ Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
   return Spans::of(row_tiles(), at_least_one(most));
 }
 
-std::int64_t CanonicalSoftmax::chunks_of_block() const {
-  const auto chunks = static_cast<std::uint64_t>(divide_up(at_least_one(columns), chunk));
-  return at_least_one(static_cast<std::int64_t>(std::bit_ceil(chunks)) / cluster_blocks);
+std::int64_t CanonicalSoftmax::chunks_of_block(std::int64_t of_columns) const {
+  const std::int64_t chunks = at_least_one(divide_up(of_columns, chunk));
+  if (cluster_blocks == 1) return chunks;
+  return at_least_one(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(chunks))) / cluster_blocks);
+}
+
+std::int64_t CanonicalSoftmax::smem_bytes(std::int64_t of_columns) const {
+  return is_in_shared ? block_threads / 32 / row_warps() * chunks_of_block(of_columns) * slot_bytes() : 0;
 }
 
 void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace,
@@ -188,6 +231,7 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
     for (int entry = 0; entry < (cuts_rows() ? 3 : 1); ++entry) {
       Launch& launch = add_launch(launches, grid, block_threads, arguments);
       launch.entry = entry;
+      launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns));
       launch.cluster_blocks = static_cast<unsigned>(cluster_blocks);
     }
   });

@@ -18,7 +18,7 @@
 namespace hone {
 
 /// A policy on a problem over rows. packs_per_thread counts packs of whole rows where lanes hold them, else packs of 16
-/// bytes in flight: 4 are a chunk of a warp.
+/// bytes in flight: 4 are a chunk of a warp. In shared memory a warp takes a chunk at a time.
 struct CanonicalSoftmax : SoftmaxRowPolicy {
   const Problem& problem;
   SoftmaxTraits traits{problem};
@@ -29,13 +29,18 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t tile = block_threads / 32 * chunks_at_once * chunk;                    ///< elements of a block
   std::int64_t row_packs = 1;                                                         ///< of a lane, of a row
   std::int64_t of_lanes = 0;                                                          ///< elements of a row, at most
-  bool is_held = scope != Scope::grid && (scope != Scope::block || last_of(problem, 1) <= tile);
+  bool is_in_shared = staging == Staging::shared;
+  bool is_held = scope != Scope::grid && (is_in_shared || scope != Scope::block || last_of(problem, 1) <= tile);
 
   CanonicalSoftmax(const Problem& of, const Policy& policy);
 
   /// Rows that a group of lanes holds at once, and rows of a block; only where lanes hold rows.
   std::int64_t rows_at_once() const { return at_least_one(packs_per_thread / row_packs); }
   std::int64_t tile_rows() const { return block_threads / threads_per_row * rows_at_once(); }
+
+  std::int64_t row_warps() const { return scope == Scope::warp ? 1 : block_threads / 32; }  ///< of a block
+  std::int64_t slot_bytes() const { return chunk * static_cast<std::int64_t>(info(traits.accumulator).size_bytes); }
+  std::int64_t smem_bytes(std::int64_t of_columns) const;  ///< of a block, where it holds rows of so many elements
 
   Reason is_valid(const DeviceFacts& facts) const;
   Unit unit() const;
@@ -45,8 +50,9 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   static Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts);
 
  private:
-  std::int64_t most_of_lanes() const;    ///< elements of a row that lanes can hold
-  std::int64_t chunks_of_block() const;  ///< of a row, where blocks hold rows: the warps share them evenly
+  std::int64_t most_of_lanes() const;  ///< elements of a row that lanes can hold
+
+  std::int64_t chunks_of_block(std::int64_t of_columns) const;  ///< of a row that blocks or warps hold
   std::int64_t row_tiles() const { return at_least_one(divide_up(columns, tile)); }
   Spans spans(std::int64_t max_blocks) const;
 };

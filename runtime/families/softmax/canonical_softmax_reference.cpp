@@ -25,6 +25,12 @@ struct RowState {
   bool is_nan = false;
 };
 
+/// What the sum of lifted weights is used as: its logarithm, or its reciprocal.
+template <class A>
+A divisor(const Computation& computation, A sum) {
+  return computation.is_log ? logarithm(std::ldexp(sum, -Constants<A>::kLift)) : 1 / sum;
+}
+
 template <class A>
 class Definition {
  public:
@@ -46,7 +52,7 @@ class Definition {
     std::vector<A> weights(values_.size(), A(-1));
     const auto weight = [&](std::int64_t i) {
       A& known = weights[place(line, i)];
-      if (known < 0) known = exponential(exponent(element(line, i), state));
+      if (known < 0) known = lifted_exponential(exponent(element(line, i), state));
       return known;
     };
     const std::int64_t each = chunk_elements(computation_.dtype);
@@ -58,7 +64,7 @@ class Definition {
       return fold_in_halves(std::move(leaves), -A(0), add);
     };
     const A sum = join_chunks(0, (line.elements + each - 1) / each, of_chunk, add);
-    state.divisor = computation_.is_log ? logarithm(sum) : 1 / sum;
+    state.divisor = divisor(computation_, sum);
     return state;
   }
 
@@ -66,7 +72,7 @@ class Definition {
     A result = std::numeric_limits<A>::quiet_NaN();
     if (!state.is_nan) {
       const A d = exponent(element(line, i), state);
-      result = computation_.is_log ? d - state.divisor : exponential(d) * state.divisor;
+      result = computation_.is_log ? d - state.divisor : lifted_exponential(d) * state.divisor;
     }
     store(computation_.result, result, out);
   }
@@ -77,7 +83,7 @@ class Definition {
     return static_cast<std::size_t>((line.in_first % period + i % period * (line.in_stride % period)) % period);
   }
   A element(const Line& line, std::int64_t i) const { return values_[place(line, i)]; }
-  A exponent(A x, const RowState<A>& state) const { return (x * A(0.5) - state.half_origin) * factor_; }
+  A exponent(A x, const RowState<A>& state) const { return std::fma(x, A(0.5), -state.half_origin) * factor_; }
 
   const Computation& computation_;
   A factor_;
@@ -113,7 +119,7 @@ template <class A>
 std::vector<std::byte> weights_in(DType dtype, A factor, A origin, std::span<const std::byte> elements) {
   std::vector<std::byte> bytes;
   for (const long double x : reduce_reference::decode(dtype, elements)) {
-    const A weight = exponential((static_cast<A>(x) * A(0.5) - origin * A(0.5)) * factor);
+    const A weight = lifted_exponential(std::fma(static_cast<A>(x), A(0.5), -(origin * A(0.5))) * factor);
     bytes.resize(bytes.size() + sizeof(A));
     std::memcpy(bytes.data() + bytes.size() - sizeof(A), &weight, sizeof(A));
   }
@@ -123,13 +129,13 @@ std::vector<std::byte> weights_in(DType dtype, A factor, A origin, std::span<con
 template <class A>
 std::vector<std::byte> shares_in(const Computation& computation, A factor, A origin, A sum,
                                  std::span<const std::byte> elements) {
-  const A divisor = computation.is_log ? logarithm(sum) : 1 / sum;
+  const A by = divisor(computation, sum);
   std::vector<std::byte> bytes;
   const std::size_t each = info(computation.result).size_bytes;
   for (const long double x : reduce_reference::decode(computation.dtype, elements)) {
-    const A d = (static_cast<A>(x) * A(0.5) - origin * A(0.5)) * factor;
+    const A d = std::fma(static_cast<A>(x), A(0.5), -(origin * A(0.5))) * factor;
     bytes.resize(bytes.size() + each);
-    store(computation.result, computation.is_log ? d - divisor : exponential(d) * divisor,
+    store(computation.result, computation.is_log ? d - by : lifted_exponential(d) * by,
           bytes.data() + bytes.size() - each);
   }
   return bytes;

@@ -44,12 +44,15 @@ struct View : PolicyView<Layout> {
   bool is_last_resort() const { return cluster_blocks == 1 && packs_per_thread == 8 && block_threads == 512; }
 };
 
-constexpr std::array<PruneRule<View>, 21> kPruneRules{{
+constexpr std::array<PruneRule<View>, 22> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"all that is held of a row is in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: min_blocks=1 brings 4 or 5 of 8 loads in flight to 8 in 3 of 18 units of "
      "chunks and pipelines, and none of 28 others",
      [](const View& v) { return v.min_blocks != MinBlocks::unset && !v.cuts_rows(); }},
+
+    {"registers for three quarters of the threads were tried for reproducible rows only", kNotMeasured,
+     [](const View& v) { return v.min_blocks == MinBlocks::three_quarters; }},
 
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
      [](const View& v) { return v.is(Algorithm::group) && v.block_threads > 256; }},
@@ -121,7 +124,7 @@ class SoftmaxFamily final : public SoftmaxBase {
                      .extent_names = {"rows", "columns"},
                      .operations = kSoftmaxOperations,
                      .kernels = {"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh",
-                                 "canonical_softmax_rows.cuh"}}) {}
+                                 "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}}) {}
 
   bool offers_reproducible(const Problem&) const override { return true; }
 
@@ -292,7 +295,7 @@ const ParameterSpace& SoftmaxRowPolicy::space() {
                   PolicyField{&P::smem_kib, ordinal("smem_kib", {48, 112, 224})
                                                 .only_if("scope", {Scope::block, Scope::cluster})
                                                 .only_if("staging", {Staging::shared})},
-                  PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})});
+                  PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::three_quarters})});
   return space;
 }
 

@@ -70,12 +70,14 @@ class SoftmaxResults : public DeviceTest {
     return {all.begin(), all.end()};
   }
 
-  /// Every `step`th policy, of those that the device allows, on all that winners are verified on, in several grids.
-  void verify_policies(const Problem& problem, std::size_t step) {
+  /// Every `step`th policy, of those that the device allows and that have `part` in their text, on all that winners are
+  /// verified on, in several grids.
+  void verify_policies(const Problem& problem, std::size_t step, std::string_view part = "") {
     std::vector<Policy> policies;
     std::vector<Unit> units;
     std::size_t turn = 0;
     for (const Policy& policy : problem.family->space().all()) {
+      if (problem.family->space().to_string(policy).find(part) == std::string::npos) continue;
       if (!reason_to_skip(problem, policy, device_->facts()).empty() || turn++ % step != 0) continue;
       policies.push_back(policy);
       units.push_back(unit_of(problem, policy));
@@ -166,7 +168,7 @@ TEST_F(SoftmaxResults, PoliciesOfEveryKindAreRight) {
   verify_policies(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::columns(3000, 1 << 10)), 2);
 }
 
-/// Rows that lanes, a warp or a block hold, and that blocks read three times, each or together; aligned and not. Columns
+/// Rows that lanes, a warp, a block or a cluster hold, in registers or shared memory, and that blocks read three times, each or together; aligned and not. Columns
 /// that a block holds, reads three times, and shares with others.
 TEST_F(SoftmaxResults, ReproducibleOnesHaveTheBitsOfTheDefinition) {
   const std::size_t step = is_cuda() ? 1 : test::kSanitized ? 41 : 29;  // the host compiles them one by one
@@ -183,6 +185,11 @@ TEST_F(SoftmaxResults, ReproducibleOnesHaveTheBitsOfTheDefinition) {
   verify_policies(log_softmax_problem({.dtype = DType::f16, .numerics = kNumerics}, SoftmaxShape::axis(3, 40, 7)), step);
   verify_policies(log_softmax_problem({.dtype = DType::f64, .result = DType::f32, .numerics = kNumerics},
                                       SoftmaxShape::columns(5000, 6, {8, 6})), step);
+  const std::size_t shared_step = is_cuda() ? 1 : test::kSanitized ? 7 : 3;
+  verify_policies(softmax_problem({.dtype = DType::f16, .scale = -0.5, .numerics = kNumerics}, SoftmaxShape::rows(5, 2000)),
+                  shared_step, "staging=shared");
+  verify_policies(log_softmax_problem({.dtype = DType::bf16, .numerics = kNumerics}, SoftmaxShape::rows(3, 9001)),
+                  shared_step, "staging=shared");
   Session session(device_, quick());
   expect_right(session, {.numerics = kNumerics}, true, SoftmaxShape::axis(2, 700, 5), "masked", 1, true);
   for (const std::int64_t columns : {1, 300, 5000})

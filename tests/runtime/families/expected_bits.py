@@ -80,8 +80,10 @@ class Tree:
         of_f32 = ("0x1.62e4p-1", "0x1.7f7d1cp-20", "0x1.6a09e6p0")
         of_f64 = ("0x1.62e42feep-1", "0x1.a39ef35793c76p-33", "0x1.6a09e667f3bcdp0")
         self.high, self.low, self.root = map(float.fromhex, of_f32 if narrow else of_f64)
-        degree = 7 if narrow else 13
-        self.reciprocals = [self.a.div(1.0, float(math.factorial(j))) for j in range(degree, -1, -1)]
+        of_f32 = ("1", "1", "0x1.fffffcp-2", "0x1.555492p-3", "0x1.5558aap-5", "0x1.12396cp-7", "0x1.6a5232p-10")
+        of_f64 = [1 / float(math.factorial(j)) for j in range(14)]
+        self.coefficients = [float.fromhex(c) for c in of_f32] if narrow else of_f64
+        self.lift = 64 if narrow else 512
 
     def fold(self, leaves, combine, absent):
         leaves = leaves + [absent] * (self.chunk - len(leaves))
@@ -156,16 +158,17 @@ class Tree:
         return [a.add(quotient, a.div(rest, n)), a.div(q, n)]
 
     def exponential(self, d):
+        return self.a.mul(self.lifted_exponential(d), 2.0**-self.lift)
+
+    def lifted_exponential(self, d):
         a, narrow = self.a, self.a.digits == 24
-        if d < (-104 if narrow else -746):
-            return 0.0
-        k = float(round(a.mul(d, a.rounded(Fraction(1.4426950408889634)))))
+        d = max(d, -104.0 if narrow else -746.0)
+        k = float(round(Fraction(d) * Fraction(a.rounded(Fraction(1.4426950408889634)))))
         r = a.fma(-k, self.low, a.fma(-k, self.high, d))
         p = 0.0
-        for reciprocal in self.reciprocals:
-            p = a.fma(p, r, reciprocal)
-        half = int(k) >> 1
-        return a.mul(a.mul(p, 2.0**half), 2.0 ** (int(k) - half))
+        for coefficient in reversed(self.coefficients):
+            p = a.fma(p, r, coefficient)
+        return a.mul(p, 2.0 ** (self.lift + int(k)))
 
     def logarithm(self, s):
         a, narrow = self.a, self.a.digits == 24
@@ -202,11 +205,11 @@ class Tree:
         """All results of softmax, and of log_softmax."""
         a, factor = self.a, 2 * scale
         half = a.mul(max(x, key=lambda v: v * factor), 0.5)
-        exponents = [a.mul(a.add(a.mul(v, 0.5), -half), factor) for v in x]
-        weights = [self.exponential(d) for d in exponents]
+        exponents = [a.mul(a.fma(v, 0.5, -half), factor) for v in x]
+        weights = [self.lifted_exponential(d) for d in exponents]
         pieces = [weights[i : i + self.chunk] for i in range(0, len(x), self.chunk)]
         total = self.node([self.fold(p, a.add, -0.0) for p in pieces], a.add)
-        reciprocal, logarithm = a.div(1.0, total), self.logarithm(total)
+        reciprocal, logarithm = a.div(1.0, total), self.logarithm(a.mul(total, 2.0**-self.lift))
         return [a.mul(w, reciprocal) for w in weights], [a.add(d, -logarithm) for d in exponents]
 
 
