@@ -28,7 +28,7 @@ struct Options {
   RunOptions run{.budget_ms = 60};
   CellSelection cells;
   std::string sizes;
-  std::vector<std::string> contexts{"stream", "graph"};
+  std::vector<std::string> contexts{"stream", "graph"}, companies{"itself", "others", "nobody"};
   std::vector<std::string> alignments{"aligned", "misaligned"};
   bool reproducible = false;
   double seconds = 240;
@@ -45,6 +45,9 @@ void set_up(CommandLine& command_line, Options& options) {
   command_line.add("--dtypes", options.cells.dtypes, "dtypes (default: all)");
   command_line.add("--sizes", options.sizes, "1000,2^20+1,2^8..2^30/2 (default: see benchmarks/README.md)");
   command_line.add("--contexts", options.contexts, "stream, graph (default: both)", {"stream", "graph"});
+  command_line.add("--company", options.companies,
+                   "what calls run among: itself (back to back), others (kernels between), nobody (default: all)",
+                   {"itself", "others", "nobody"});
   command_line.add("--alignments", options.alignments, "aligned, misaligned (default: both)",
                    {"aligned", "misaligned"});
   command_line.add_flag("--reproducible", options.reproducible,
@@ -63,9 +66,11 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
 CellSelection selection_of(const Options& options) {
   CellSelection selection = options.cells;
   selection.sizes = parse_sizes(options.sizes);
-  selection.contexts.clear();
+  selection.settings.clear();
   for (const LaunchContext context : {LaunchContext::stream, LaunchContext::graph})
-    if (has(options.contexts, name(context))) selection.contexts.push_back(context);
+    for (const Company company : {Company::itself, Company::others, Company::nobody})
+      if (has(options.contexts, name(context)) && has(options.companies, name(company)))
+        selection.settings.push_back({context, company});
   selection.numerics = options.reproducible ? Numerics::reproducible : Numerics::fast;
   selection.offsets.clear();
   if (has(options.alignments, "aligned")) selection.offsets.push_back(0);

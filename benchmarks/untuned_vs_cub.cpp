@@ -114,9 +114,9 @@ std::vector<Cell> cells_of(const Options& options) {
   selection.sizes = parse_sizes(options.sizes);
   selection.offsets = parse_offsets(options.offsets);
   if (options.lend) std::erase(selection.offsets, 0);
-  selection.contexts.clear();
+  selection.settings.clear();
   for (const LaunchContext context : {LaunchContext::stream, LaunchContext::graph})
-    if (has(options.contexts, name(context))) selection.contexts.push_back(context);
+    if (has(options.contexts, name(context))) selection.settings.push_back({context});
   return choose_cells(reduce_family(), selection);
 }
 
@@ -167,9 +167,9 @@ std::string cell_table(const std::vector<Row>& rows, const std::vector<Cell>& ce
   using Column = std::pair<LaunchContext, int>;
   std::set<Column> columns;
   for (const Cell& cell : cells)
-    for (const int offset : cell.offsets) columns.insert({cell.context, offset});
+    for (const int offset : cell.offsets) columns.insert({cell.setting.context, offset});
   std::map<std::string, std::map<Column, double>> lines;
-  for (const Row& row : rows) lines[describe(row.cell)][{row.cell.context, row.offset}] = row.ratio_to(peer);
+  for (const Row& row : rows) lines[describe(row.cell)][{row.cell.setting.context, row.offset}] = row.ratio_to(peer);
 
   std::string text = fmt::format("\n{} time / Hone time, by context and offset\n{:<28}", peer, "");
   for (const auto& [context, offset] : columns)
@@ -197,7 +197,7 @@ nlohmann::ordered_json summary_of(const std::vector<Row>& rows, std::string_view
   for (const LaunchContext context : {LaunchContext::stream, LaunchContext::graph}) {
     std::vector<double> ratios;
     for (const Row& row : rows)
-      if (const double ratio = row.ratio_to(peer); row.cell.context == context && !std::isnan(ratio))
+      if (const double ratio = row.ratio_to(peer); row.cell.setting.context == context && !std::isnan(ratio))
         ratios.push_back(ratio);
     if (ratios.empty()) continue;
     summary[std::string(name(context))] = {

@@ -11,25 +11,40 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Work of one kind, such as the calls of a contestant, enqueued or captured in a graph.
+struct Batch {
+  std::function<void(Stream)> enqueue;
+  std::unique_ptr<CapturedWork> graph = {};
+};
+
 /// The batches of one contestant.
 class Batches {
  public:
   Batches(Device& device, Stream stream, LaunchContext context, const Contestant& contestant,
-          const std::function<void(Stream)>& make_cold)
-      : device_(device), stream_(stream), context_(context), contestant_(contestant), make_cold_(make_cold) {}
+          const std::function<void(Stream)>& make_cold, const TimingOptions& options)
+      : device_(device),
+        stream_(stream),
+        context_(context),
+        contestant_(contestant),
+        make_cold_(make_cold),
+        options_(options) {}
 
   double once_us() {
     prepare(1);
-    take();  // the first launch may load code
-    return std::min(take(), take());
+    take(calls_);  // the first launch may load code
+    return std::min(take(calls_), take(calls_));
   }
 
   void prepare(int calls) {
-    calls_ = calls;
-    if (context_ == LaunchContext::graph) graph_ = device_.capture(stream_, [this] { enqueue_all(); });
+    count_ = calls;
+    calls_ = batch([this](Stream stream) { enqueue_all([&](int turn) { contestant_.enqueue(turn, stream); }, stream); });
+    if (has_others()) others_ = batch([this](Stream stream) { enqueue_all([](int) {}, stream); });
   }
 
-  void sample() { samples_us_.push_back(take() / calls_); }
+  void sample() {
+    const double others_us = has_others() ? take(others_) : 0;
+    samples_us_.push_back((take(calls_) - others_us) / count_);
+  }
 
   Timing timing() const {
     return {.median_us = median(samples_us_),
@@ -38,17 +53,32 @@ class Batches {
   }
 
  private:
-  void enqueue_all() const {
-    for (int turn = 0; turn < calls_; ++turn) contestant_.enqueue(turn, stream_);
+  bool has_others() const { return options_.company == Company::others; }
+
+  /// The calls of a batch, with kernels of others before, between and behind them.
+  void enqueue_all(const std::function<void(int turn)>& call, Stream stream) const {
+    for (int turn = 0; turn < count_; ++turn) {
+      if (has_others()) options_.other(stream);
+      call(turn);
+    }
+    if (has_others()) options_.other(stream);
   }
 
-  double take() {
+  Batch batch(std::function<void(Stream)> enqueue) const {
+    Batch made{.enqueue = std::move(enqueue)};
+    if (context_ == LaunchContext::graph)  // the host device calls the function again in each replay
+      made.graph = device_.capture(stream_, [enqueue = made.enqueue, stream = stream_] { enqueue(stream); });
+    return made;
+  }
+
+  double take(const Batch& batch) {
     make_cold_(stream_);
     device_.synchronize(stream_);
-    std::unique_ptr<StreamHold> hold = graph_ ? device_.hold(stream_) : nullptr;
+    const bool waits = batch.graph || options_.company == Company::nobody;
+    std::unique_ptr<StreamHold> hold = waits ? device_.hold(stream_) : nullptr;
     return device_.time_us(stream_, [&] {
-      if (graph_) device_.replay(*graph_, stream_);
-      else enqueue_all();
+      if (batch.graph) device_.replay(*batch.graph, stream_);
+      else batch.enqueue(stream_);
       hold.reset();
     });
   }
@@ -58,8 +88,9 @@ class Batches {
   LaunchContext context_;
   const Contestant& contestant_;
   const std::function<void(Stream)>& make_cold_;
-  int calls_ = 1;
-  std::unique_ptr<CapturedWork> graph_;
+  const TimingOptions& options_;
+  int count_ = 1;  ///< calls of a batch
+  Batch calls_, others_;
   std::vector<double> samples_us_;
 };
 
@@ -71,11 +102,12 @@ std::vector<Timing> time_interleaved(Device& device, Stream stream, LaunchContex
   std::vector<std::unique_ptr<Batches>> field;
   double once_us = options.batch_us;
   for (const Contestant& contestant : contestants) {
-    field.push_back(std::make_unique<Batches>(device, stream, context, contestant, make_cold));
+    field.push_back(std::make_unique<Batches>(device, stream, context, contestant, make_cold, options));
     once_us = std::min(once_us, field.back()->once_us());
   }
   // As many calls of one as of another: what a batch's beginning costs is shared by all of them alike.
-  const double calls = std::clamp(options.batch_us / std::max(once_us, 0.1), 1.0, double(options.most_calls));
+  const int most_calls = options.company == Company::nobody ? 1 : options.most_calls;
+  const double calls = std::clamp(options.batch_us / std::max(once_us, 0.1), 1.0, double(most_calls));
   for (const auto& one : field) one->prepare(static_cast<int>(calls));
 
   const auto end = Clock::now() + std::chrono::duration<double, std::milli>(options.cap_ms);

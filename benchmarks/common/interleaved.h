@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <hone/device.h>
@@ -18,15 +19,28 @@ struct Contestant {
   std::function<void(int turn, Stream stream)> enqueue;
 };
 
+/// What a call runs among. Calls that follow each other may overlap, where one is launched while the last one ends; the
+/// others are what a program sees that calls something else in between.
+enum class Company {
+  itself,  ///< other calls of the same contestant
+  others,  ///< a kernel of TimingOptions::other before and behind each call
+  nobody,  ///< one call at a time, on a device that has nothing to do
+};
+constexpr std::string_view name(Company company) {
+  return company == Company::itself ? "itself" : company == Company::others ? "others" : "nobody";
+}
+
 struct TimingOptions {
   double batch_us = 150;   ///< how long a batch of calls shall take
   int most_calls = 64;     ///< per batch
   int rounds = 20;         ///< batches of each contestant
   int least_rounds = 5;    ///< these are taken even where `cap_ms` is over
   double cap_ms = 30;      ///< wall-clock time for all contestants together
+  Company company = Company::itself;
+  std::function<void(Stream)> other = {};  ///< enqueues the kernel that runs between calls; for Company::others
 };
 
-/// Time per call.
+/// Time per call. Among others it is what the call adds to the time of their kernels, and may be less than nothing.
 struct Timing {
   double median_us = 0;
   double spread_us = 0;  ///< half the interquartile range
@@ -35,8 +49,8 @@ struct Timing {
 
 /// Times all contestants in rounds, each round beginning with another one, so that a drifting clock hits all alike.
 /// `make_cold` enqueues whatever drives the inputs out of the cache; it runs before each batch, untimed and waited for.
-/// In a graph the batch is captured once and replayed, and the time begins when it has been launched. Throws what a
-/// contestant throws.
+/// In a graph the batch is captured once and replayed, and the time begins when it has been launched; so it does where a
+/// call has no company, since the host would be timed otherwise. Throws what a contestant throws.
 std::vector<Timing> time_interleaved(Device& device, Stream stream, LaunchContext context,
                                      std::span<const Contestant> contestants,
                                      const std::function<void(Stream)>& make_cold, const TimingOptions& options);

@@ -88,8 +88,8 @@ void add_pair(const CellSelection& selection, bool is_headline, Cell cell, std::
     cell.n = n;
     cell.offsets = selection.offsets;
     if (!misaligned) std::erase_if(cell.offsets, [](int offset) { return offset != 0; });
-    for (LaunchContext context : selection.contexts) {
-      cell.context = context;
+    for (const Setting& setting : selection.settings) {
+      cell.setting = setting;
       if (!cell.offsets.empty()) cells.push_back(cell);
     }
   };
@@ -106,6 +106,13 @@ void add_pair(const CellSelection& selection, bool is_headline, Cell cell, std::
 }
 
 }  // namespace
+
+std::string name(const Setting& setting) {
+  return fmt::format("{}{}", name(setting.context),
+                     setting.company == Company::itself   ? ""
+                     : setting.company == Company::others ? " + others"
+                                                          : " alone");
+}
 
 std::vector<std::int64_t> parse_sizes(std::string_view text) {
   std::vector<std::int64_t> sizes;
@@ -167,7 +174,7 @@ Problem problem_of(const Cell& cell, int offset) {
   Problem problem = reduce_problem(
       {.op = static_cast<ReduceOp>(cell.operation), .dtype = cell.dtype, .numerics = cell.numerics}, cell.n,
       std::min(alignment, kMaxAlignment));
-  problem.launch_context = cell.context;
+  problem.launch_context = cell.setting.context;
   return problem;
 }
 

@@ -9,14 +9,25 @@
 
 #include <hone/kernel_family.h>
 
+#include "benchmarks/common/interleaved.h"
+
 namespace hone::benchmarks {
 
-/// One operation on n elements in one launch context, at every address that was asked for.
+/// How calls are launched, and what among.
+struct Setting {
+  LaunchContext context = LaunchContext::stream;
+  Company company = Company::itself;
+
+  auto operator<=>(const Setting&) const = default;
+};
+std::string name(const Setting& setting);
+
+/// One operation on n elements in one setting, at every address that was asked for.
 struct Cell {
   std::uint8_t operation = 0;  ///< index into KernelFamily::operations()
   DType dtype = DType::f32;
   std::int64_t n = 0;
-  LaunchContext context = LaunchContext::stream;
+  Setting setting = {};
   Numerics numerics = Numerics::fast;
   std::vector<int> offsets{0};  ///< measured so many elements behind a multiple of 256 bytes, and less than 256 bytes
 };
@@ -26,7 +37,7 @@ struct CellSelection {
   std::vector<std::string> operations = {};
   std::vector<std::string> dtypes = {};
   std::vector<std::int64_t> sizes = {};
-  std::vector<LaunchContext> contexts{LaunchContext::stream, LaunchContext::graph};
+  std::vector<Setting> settings{{LaunchContext::stream}, {LaunchContext::graph}};
   Numerics numerics = Numerics::fast;
   std::vector<int> offsets{0, 1};
 };

@@ -77,6 +77,8 @@ class Comparison {
   InputArena arena_;
   CacheFlush flush_;
   OwnStream stream_;
+  DeviceBuffer others_memory_;
+  Reader others_;  ///< reads it between calls among others
   ReadCeiling ceiling_;
   std::string filled_with_;  ///< the dtype that the arena is full of
   double tuning_seconds_ = 0;

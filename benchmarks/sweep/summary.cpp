@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kWorstCells = 12;
 constexpr std::int64_t kLargeBytes = std::int64_t{256} << 20;
-constexpr LaunchContext kContexts[] = {LaunchContext::stream, LaunchContext::graph};
 
 std::string_view operation_of(const Row& row) { return reduce_family().operations()[row.cell.operation]; }
 std::string_view dtype_of(const Row& row) { return info(row.cell.dtype).name; }
@@ -29,7 +28,7 @@ double percent_of(const ReadCeiling& ceiling, const Row& row) {
 
 std::string describe(const Row& row) {
   return fmt::format("{} {} n={}{} in a {}", operation_of(row), dtype_of(row), row.cell.n,
-                     row.offset == 0 ? "" : fmt::format(" offset {}", row.offset), name(row.cell.context));
+                     row.offset == 0 ? "" : fmt::format(" offset {}", row.offset), name(row.cell.setting));
 }
 
 std::vector<std::string> names_of_peers(const std::vector<Row>& rows) {
@@ -40,31 +39,38 @@ std::vector<std::string> names_of_peers(const std::vector<Row>& rows) {
   return names;
 }
 
-/// Ratios to a peer in one context, grouped by a name of the row.
+std::set<Setting> settings_of(const std::vector<Row>& rows) {
+  std::set<Setting> settings;
+  for (const Row& row : rows) settings.insert(row.cell.setting);
+  return settings;
+}
+
+/// Ratios to a peer in one setting, grouped by a name of the row.
 template <class Group>
 std::map<std::string, std::vector<double>> ratios_by(const std::vector<Row>& rows, std::string_view peer,
-                                                     LaunchContext context, Group group) {
+                                                     const Setting& setting, Group group) {
   std::map<std::string, std::vector<double>> ratios;
   for (const Row& row : rows)
-    if (const double ratio = row.ratio_to(peer); row.cell.context == context && !std::isnan(ratio))
+    if (const double ratio = row.ratio_to(peer); row.cell.setting == setting && !std::isnan(ratio))
       ratios[std::string(group(row))].push_back(ratio);
   return ratios;
 }
 
 std::string peer_table(const std::vector<Row>& rows, const std::string& peer) {
+  const std::set<Setting> settings = settings_of(rows);
   std::string text =
-      fmt::format("\n{} time / Hone time: geometric mean (worst of how many cells)\n{:<16}{:<30}{:<30}\n", peer, "",
-                  "stream", "graph");
+      fmt::format("\n{} time / Hone time: geometric mean (worst of how many cells)\n{:<16}", peer, "");
+  for (const Setting& setting : settings) text += fmt::format("{:<30}", name(setting));
+  text += "\n";
   const auto add = [&](auto group) {
-    std::map<std::string, std::vector<double>> columns[2];
-    std::set<std::string> names;
-    for (std::size_t i = 0; i < 2; ++i) {
-      columns[i] = ratios_by(rows, peer, kContexts[i], group);
-      for (const auto& [name, ratios] : columns[i]) names.insert(name);
+    std::map<std::string, std::map<Setting, std::vector<double>>> lines;
+    for (const Setting& setting : settings)
+      for (auto& [name, ratios] : ratios_by(rows, peer, setting, group)) lines[name][setting] = std::move(ratios);
+    for (auto& [name, ratios] : lines) {
+      text += fmt::format("{:<16}", name);
+      for (const Setting& setting : settings) text += fmt::format("{:<30}", ratio_summary(ratios[setting]));
+      text += "\n";
     }
-    for (const std::string& name : names)
-      text +=
-          fmt::format("{:<16}{:<30}{:<30}\n", name, ratio_summary(columns[0][name]), ratio_summary(columns[1][name]));
   };
   add(operation_of);
   add(dtype_of);
@@ -155,13 +161,13 @@ std::string ratio_summary(const std::vector<double>& ratios) {
 
 std::string row_table(const std::vector<Row>& rows, const ReadCeiling& ceiling) {
   const std::vector<std::string> peers = names_of_peers(rows);
-  std::string text = fmt::format("{:<15}{:<6}{:>11} {:<7}{:>6}{:>10}{:>8}{:>7}{:>7}", "operation", "dtype", "n", "in",
+  std::string text = fmt::format("{:<15}{:<6}{:>11} {:<15}{:>6}{:>10}{:>8}{:>7}{:>7}", "operation", "dtype", "n", "in",
                                  "offset", "Hone us", "GB/s", "% ceil", "% read");
   for (const std::string& peer : peers) text += fmt::format("{:>10}{:>7}", peer + " us", "ratio");
   text += "\n";
   for (const Row& row : rows) {
-    text += fmt::format("{:<15}{:<6}{:>11} {:<7}{:>6}{:>10.2f}{:>8.0f}{:>7.1f}{:>7.1f}", operation_of(row),
-                        dtype_of(row), row.cell.n, name(row.cell.context), row.offset,
+    text += fmt::format("{:<15}{:<6}{:>11} {:<15}{:>6}{:>10.2f}{:>8.0f}{:>7.1f}{:>7.1f}", operation_of(row),
+                        dtype_of(row), row.cell.n, name(row.cell.setting), row.offset,
                         row.hone.median_us, gbps(static_cast<double>(row.bytes), row.hone.median_us),
                         percent_of(ceiling, row), row.percent_of_read());
     for (const std::string& peer : peers) {
@@ -205,7 +211,8 @@ nlohmann::ordered_json to_json(const std::vector<Row>& rows, const SweepRun& run
     nlohmann::ordered_json one{{"operation", operation_of(row)},
                                {"dtype", dtype_of(row)},
                                {"n", row.cell.n},
-                               {"context", name(row.cell.context)},
+                               {"context", name(row.cell.setting.context)},
+                               {"company", name(row.cell.setting.company)},
                                {"offset", row.offset},
                                {"bytes", row.bytes},
                                {"hone_us", row.hone.median_us},

@@ -41,8 +41,8 @@ TEST(Cells, ByDefaultCoverEveryPairBothContextsAndOddSizes) {
     }
   EXPECT_GT(count([](const Cell& c) { return c.n % 2 == 1; }), 0);
   EXPECT_GT(count([](const Cell& c) { return c.offsets.size() == 2; }), 0);
-  EXPECT_EQ(count([](const Cell& c) { return c.context == LaunchContext::stream; }),
-            count([](const Cell& c) { return c.context == LaunchContext::graph; }));
+  EXPECT_EQ(count([](const Cell& c) { return c.setting.context == LaunchContext::stream; }),
+            count([](const Cell& c) { return c.setting.context == LaunchContext::graph; }));
 }
 
 TEST(Cells, BeginWithTheSumOfFloats) {
@@ -56,7 +56,7 @@ TEST(Cells, AreThoseThatWereSelected) {
   selection.operations = {"max"};
   selection.dtypes = {"i32", "f64"};
   selection.sizes = {5, 7};
-  selection.contexts = {LaunchContext::graph};
+  selection.settings = {{LaunchContext::graph}};
   selection.offsets = {1, 7};
   const std::vector<Cell> cells = choose_cells(reduce_family(), selection);
   ASSERT_EQ(cells.size(), 4u);

@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <hone/sdk/forwarding_device.h>
 #include <hone/tuned_reduce.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
 
 namespace hone::benchmarks {
 namespace {
@@ -45,22 +48,23 @@ SessionOptions untuned() {
   return options;
 }
 
-std::vector<Row> compare(float error, LaunchContext context) {
+std::vector<Row> compare(float error, const Setting& setting) {
   Session session(Device::open("host"), untuned());
   std::vector<std::unique_ptr<Peer>> peers;
   peers.push_back(std::make_unique<SerialSum>(error));
   const Cell cell{.operation = static_cast<std::uint8_t>(ReduceOp::sum),
                   .dtype = DType::f32,
                   .n = 1001,
-                  .context = context,
+                  .setting = setting,
                   .offsets = {0, 1, 7}};
   Comparison comparison(session, std::move(peers), {cell}, {.batch_us = 1, .rounds = 2, .cap_ms = 1});
   return comparison.run(cell);
 }
 
 TEST(Comparison, TimesEveryoneAtEveryOffset) {
-  for (const LaunchContext context : {LaunchContext::stream, LaunchContext::graph}) {
-    const std::vector<Row> rows = compare(0, context);
+  for (const Setting& setting : {Setting{LaunchContext::stream}, Setting{LaunchContext::graph},
+                                 Setting{LaunchContext::graph, Company::nobody}}) {
+    const std::vector<Row> rows = compare(0, setting);
     ASSERT_EQ(rows.size(), 3u);
     EXPECT_EQ(rows[0].offset, 0);
     EXPECT_EQ(rows[1].offset, 1);
@@ -79,7 +83,7 @@ TEST(Comparison, TimesEveryoneAtEveryOffset) {
 }
 
 TEST(Comparison, SaysWhoHasAnotherResult) {
-  for (const Row& row : compare(100, LaunchContext::stream)) EXPECT_FALSE(row.peers.at(0).agrees);
+  for (const Row& row : compare(100, {LaunchContext::stream, Company::others})) EXPECT_FALSE(row.peers.at(0).agrees);
 }
 
 TEST(InterleavedTiming, BatchesAreAsLongAsAskedAndCountTurnsFromZero) {
@@ -94,6 +98,49 @@ TEST(InterleavedTiming, BatchesAreAsLongAsAskedAndCountTurnsFromZero) {
   EXPECT_EQ(colds, 3 + 3) << "before each batch, the three that measure its length included";
   EXPECT_THAT(std::vector<int>(turns.end() - 7, turns.end()), testing::ElementsAre(0, 1, 2, 3, 4, 5, 6));
   EXPECT_EQ(turns.size(), 3u + 3 * 7);
+}
+
+/// Who is enqueued, in order, in a batch of at most three calls: 'c' a call, 'o' a kernel of others.
+std::string enqueued_in(Company company, LaunchContext context) {
+  const auto device = Device::open("host");
+  std::string all;
+  const std::vector<Contestant> contestants{{"one", [&](int, Stream) { all += 'c'; }}};
+  TimingOptions options{.batch_us = 1e6, .most_calls = 3, .rounds = 1, .cap_ms = 1e6, .company = company};
+  options.other = [&](Stream) { all += 'o'; };
+  time_interleaved(*device, nullptr, context, contestants, [](Stream) {}, options);
+  return all;
+}
+
+TEST(InterleavedTiming, CallsHaveTheCompanyThatIsAskedFor) {
+  EXPECT_THAT(enqueued_in(Company::itself, LaunchContext::stream), testing::EndsWith("ccc"));
+  EXPECT_THAT(enqueued_in(Company::others, LaunchContext::stream), testing::EndsWith("oooo" "ocococo"));
+  EXPECT_EQ(enqueued_in(Company::nobody, LaunchContext::stream), "cccc") << "three to see how long one takes";
+  EXPECT_THAT(enqueued_in(Company::others, LaunchContext::graph), testing::HasSubstr("ocococo"));
+}
+
+/// A device on which work takes as long as it says.
+class ToldTimes final : public ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  double time_us(Stream, const std::function<void()>& work) override {
+    told_us_ = 0;
+    work();
+    return told_us_;
+  }
+  void take(double us) { told_us_ += us; }
+
+ private:
+  double told_us_ = 0;
+};
+
+TEST(InterleavedTiming, AmongOthersItIsWhatACallAdds) {
+  ToldTimes device(Device::open("host"));
+  const std::vector<Contestant> contestants{{"one", [&](int, Stream) { device.take(3); }}};
+  TimingOptions options{.batch_us = 1e4, .most_calls = 8, .rounds = 5, .cap_ms = 1e6, .company = Company::others};
+  options.other = [&](Stream) { device.take(20); };
+  const auto timings =
+      time_interleaved(device, nullptr, LaunchContext::stream, contestants, [](Stream) {}, options);
+  EXPECT_DOUBLE_EQ(timings.at(0).median_us, 3);
 }
 
 }  // namespace
