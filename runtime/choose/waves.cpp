@@ -1,8 +1,10 @@
 #include "runtime/choose/waves.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "runtime/choose/candidate_queue.h"
 #include "runtime/choose/compiled.h"
@@ -15,7 +17,7 @@ namespace {
 constexpr std::size_t kSmallestWave = 16;
 constexpr std::size_t kLargestWave = 32;
 
-/// So many waves of the next problem are compiled ahead besides the first.
+/// So many waves of the next problem are compiled ahead besides the first ones of all.
 constexpr std::size_t kFurtherWaves = 2;
 
 }  // namespace
@@ -32,12 +34,18 @@ std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, co
   return options.nearby.empty() ? wave_size() : wave_size() / 2;
 }
 
-std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options) {
-  SearchOrder order(facts, problem, options);
-  const std::size_t count = first_wave_size(facts, problem, options, order) + kFurtherWaves * wave_size();
-  std::vector<Unit> units;
-  for (const std::size_t place : order.next(count, std::numeric_limits<double>::infinity()))
-    units.push_back(unit_of(problem, order.ranking()[place].policy));
+std::vector<Unit> first_units(const DeviceFacts& facts, const std::vector<ComingTuning>& coming) {
+  std::vector<Unit> units, further;
+  for (const ComingTuning& tuning : coming) {
+    SearchOrder order(facts, tuning.problem, tuning.options);
+    const auto add = [&](std::size_t count, std::vector<Unit>& to) {
+      for (const std::size_t place : order.next(count, std::numeric_limits<double>::infinity()))
+        to.push_back(unit_of(tuning.problem, order.ranking()[place].policy));
+    };
+    add(first_wave_size(facts, tuning.problem, tuning.options, order), units);
+    if (&tuning == &coming.front()) add(kFurtherWaves * wave_size(), further);
+  }
+  std::move(further.begin(), further.end(), std::back_inserter(units));
   return units;
 }
 

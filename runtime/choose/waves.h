@@ -22,7 +22,14 @@ std::size_t wave_size();
 std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options,
                             const SearchOrder& order);
 
-/// The units that a tuning of `problem` would compile in its first waves, as far as can be told before it.
-std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options);
+/// A tuning that will come.
+struct ComingTuning {
+  Problem problem;
+  TuningOptions options;
+};
+
+/// The units that the tunings would compile first, as far as can be told before them: the first waves of all, in their
+/// order, and then further ones of the first tuning.
+std::vector<Unit> first_units(const DeviceFacts& facts, const std::vector<ComingTuning>& coming);
 
 }  // namespace hone
