@@ -159,7 +159,7 @@ Tuning TuningService::measure(const Problem& problem, TuningOptions options) {
   };
   const Ending ending{*this, options.next.empty()};
   options.on_progress = [this, next = options.next, tell = options.on_progress](const TuningProgress& progress) {
-    if (progress.phase == TuningPhase::measuring) compile_ahead(next);
+    compile_ahead(next);  // not before what is needed now has begun to be compiled
     if (tell) tell(progress);
   };
   return choose_by_measuring(core_.device(), problem, options, core_.memo());
@@ -176,7 +176,7 @@ void TuningService::compile_ahead(const std::vector<Problem>& next) {
   coming.front().options.nearby = nearby(next.front());
   // The memo runs it in threads that may outlive this service, but not the device.
   ahead_ = core_.memo().compile_ahead(
-      *core_.device(), [&facts = core_.facts(), coming = std::move(coming)] { return first_units(facts, coming); });
+      *core_.device(), [&device = *core_.device(), coming = std::move(coming)] { return first_units(device, coming); });
   next_ = keys;
 }
 
@@ -243,7 +243,7 @@ CompiledCode TuningService::load(const Problem& problem, const Candidate& candid
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} cannot serve {}: {}", whose, to_string(problem),
                             outcome.error.empty() ? "its geometry does not fit" : outcome.error));
-  return load_policy(*core_.device(), problem, candidate.policy, unit, outcome.binary);
+  return load_policy(*core_.device(), problem, candidate.policy, unit, outcome.binary, &core_.memo());
 }
 
 /// The winner of `tuning` for another problem of the same family. Throws invalid_argument where it cannot serve that.
@@ -274,7 +274,7 @@ const LoadedPlan& TuningService::install(const Tuning& tuning) {
   const Winner winner = make_winner(tuning.problem, tuning.trials[*tuning.winner], is_tuned);
   const std::vector<std::string> entries = tuning.problem.family->unit(tuning.problem, winner.candidate.policy).entries;
   const LoadedPlan& plan =
-      plans_.install(tuning.problem, winner, core_.device()->load(*tuning.winner_binary, entries), false);
+      plans_.install(tuning.problem, winner, core_.memo().load(*core_.device(), *tuning.winner_binary, entries), false);
   // In this order: a publication takes notes that wait to the file with it.
   if (!is_tuned) core_.cache().note_miss(tuning.problem, winner.sizes, false);
   core_.cache().publish(tuning.problem, winner, *tuning.winner_binary, &tuning);

@@ -85,7 +85,7 @@ class BinaryMemo {
   std::uint64_t compiled_ = 0;
   std::size_t wanted_ = 0;  ///< units that calls of compile() have not got yet
   std::size_t ahead_ = 0;  ///< units that are compiled ahead at the moment
-  std::mutex loading_;      ///< guards what follows, up to the threads; held while code is loaded
+  std::mutex loading_;  ///< held while code is loaded; guards the next two
   std::unordered_map<std::string, std::weak_ptr<const Module>> modules_;  ///< by all that is loaded
   std::size_t most_modules_ = 64;  ///< those that are not in use any more are forgotten when there are more
   std::vector<std::future<void>> compiling_ahead_;  ///< the last member: its end waits for threads that use the others
