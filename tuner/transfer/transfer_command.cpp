@@ -15,6 +15,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <hone/device.h>
@@ -137,20 +138,25 @@ struct StoredCounts {
   std::int64_t kept = 0;  ///< that an earlier, interrupted transfer stored
 };
 
-/// Stores the winners, in processes that compile as campaigns do, and tells on standard error how far it is.
+/// Stores the winners, in processes that compile as campaigns do, and tells on standard error how far it is: a line for
+/// each problem, whose winners for several ranges of sizes follow each other.
 StoredCounts store_all(const std::vector<TransferredWinner>& winners, const std::shared_ptr<Device>& device,
                        const std::filesystem::path& path, bool quiet, const Context& context) {
   const std::vector<std::string> compiler{context.environment.worker_program, std::string(kCompilerCommand)};
   TransferStore store(compiling_elsewhere(device, compiler, std::thread::hardware_concurrency()), path);
   StoredCounts counts;
+  std::string last;
   store.store(winners, [&](std::size_t index, TransferOutcome outcome) {
     counts.stored += outcome == TransferOutcome::stored ? 1 : 0;
     counts.kept += outcome == TransferOutcome::kept ? 1 : 0;
     if (quiet || outcome == TransferOutcome::kept) return;
-    const TransferredWinner& winner = winners[index];
+    std::string text = printable(problem_label(winners[index].problem));
+    if (outcome == TransferOutcome::unusable) text += ": does not run there";
+    if (text == last) return;
     context.err << fmt::format("[{:>{}}/{}] {}", index + 1, fmt::formatted_size("{}", winners.size()), winners.size(),
-                               printable(problem_label(winner.problem)))
-                << (outcome == TransferOutcome::unusable ? ": does not run there" : "") << std::endl;
+                               text)
+                << std::endl;
+    last = std::move(text);
   });
   return counts;
 }
