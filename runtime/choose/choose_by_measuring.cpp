@@ -62,7 +62,9 @@ class TuningRun {
     if (reference_ && options_.verify) require_one_result(device_, problem_, *reference_, stream_.get());
     measure();
     tuning_.stopped = options_.stop.stop_requested();
+    const Clock::time_point measured = Clock::now();
     const Trial* const winner = tuning_.stopped ? nullptr : choose();
+    tuning_.verify_ms = ms_since(measured);
     if (winner) tuning_.winner_binary = exploration_.code_of(winner->candidate).binary;
     keep_records(winner);
     return std::move(tuning_);
@@ -248,6 +250,7 @@ Tuning choose_by_measuring(const std::shared_ptr<Device>& device, const Problem&
   Tuning thorough = TuningRun(device, problem, again, memo).run();
   thorough.compile_ms += tuning.compile_ms;
   thorough.measure_ms += tuning.measure_ms;
+  thorough.verify_ms += tuning.verify_ms;
   return thorough.winner || !tuning.winner ? thorough : tuning;
 }
 

@@ -39,9 +39,9 @@ struct Offer {
 };
 
 Offer offer_of(Device& device, const Problem& problem, const Policy& policy, const Unit& unit,
-               std::shared_ptr<const Binary> binary, std::size_t workspace_bytes) {
+               std::shared_ptr<const Binary> binary, std::size_t workspace_bytes, BinaryMemo& memo) {
   try {
-    const CompiledCode code = load_policy(device, problem, policy, unit, std::move(binary));
+    const CompiledCode code = load_policy(device, problem, policy, unit, std::move(binary), &memo);
     const auto list_with = [&](Pruning pruning) {
       return list_candidates(device.facts(), problem, std::span(&code.compiled, 1), workspace_bytes, pruning);
     };
@@ -85,7 +85,7 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
       last_reason = outcome.error;
       continue;
     }
-    Offer offer = offer_of(device, problem, ranked.policy, unit, outcome.binary, workspace_bytes);
+    Offer offer = offer_of(device, problem, ranked.policy, unit, outcome.binary, workspace_bytes, memo);
     if (!offer.reason.empty()) last_reason = offer.reason;
     if (!offer.choice) continue;
     if (offer.is_pruned) {

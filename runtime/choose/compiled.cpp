@@ -55,12 +55,13 @@ Unit unit_of(const ProblemClass& problem_class, const Policy& policy) {
 }
 
 CompiledCode load_policy(Device& device, const Problem& problem, const Policy& policy, const Unit& unit,
-                         std::shared_ptr<const Binary> binary) {
+                         std::shared_ptr<const Binary> binary, BinaryMemo* memo) {
   const WorkShape shape = problem.family->shape(problem, policy);
   CompiledCode code{.compiled = {.policy = policy}, .binary = std::move(binary)};
   {
     const TraceRange traced([&] { return "load " + unit.name; });
-    code.module = device.load(*code.binary, unit.entries);
+    if (memo) code.module = memo->load(device, *code.binary, unit.entries);
+    else code.module = device.load(*code.binary, unit.entries);
   }
   require_matching_arguments(problem, policy, unit, *code.module);
 
@@ -87,7 +88,7 @@ std::shared_ptr<const Module> load_reference(Device& device, const Problem& prob
   const Unit unit = with_sources(problem.family->verifier().reference_unit(problem), *problem.family);
   const CompileOutcome outcome = memo.compile(device, std::span(&unit, 1)).front();
   if (!outcome.binary) throw Error(ErrorCode::compile_failed, outcome.error);
-  return device.load(*outcome.binary, unit.entries);
+  return memo.load(device, *outcome.binary, unit.entries);
 }
 
 }  // namespace hone

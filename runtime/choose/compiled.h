@@ -20,9 +20,9 @@ struct CompiledCode {
 /// The unit of a policy with the family's sources as its headers.
 Unit unit_of(const ProblemClass& problem_class, const Policy& policy);
 
-/// Loads a binary and asks for its resources and occupancy. Throws device_failed.
+/// Loads a binary, unless `memo` has it loaded, and asks for its resources and occupancy. Throws device_failed.
 CompiledCode load_policy(Device& device, const Problem& problem, const Policy& policy, const Unit& unit,
-                          std::shared_ptr<const Binary> binary);
+                         std::shared_ptr<const Binary> binary, BinaryMemo* memo = nullptr);
 
 /// The family's reference kernel, compiled and loaded. Throws compile_failed with the compiler's log, device_failed.
 std::shared_ptr<const Module> load_reference(Device& device, const Problem& problem, BinaryMemo& memo);

@@ -37,7 +37,7 @@ Exploration::Exploration(Device& device, const Problem& problem, const TuningOpt
 void Exploration::run() {
   rejected_ = std::move(order_.rejected());
 
-  Wave wave = order_.next(first_wave_size(device_.facts(), problem_, options_, order_), measurer_.leader_us());
+  Wave wave = order_.next(first_wave_size(device_, problem_, options_, order_), measurer_.leader_us());
   while (!wave.empty()) {
     const auto now = Clock::now();
     const std::size_t late =
@@ -46,7 +46,7 @@ void Exploration::run() {
     BinaryMemo::Ahead ahead;
     wave.clear();
     if ((has_measured || late > 0) && may_compile_meanwhile(device_.facts())) {
-      wave = order_.next(has_measured ? wave_size() : late, measurer_.leader_us());
+      wave = order_.next(has_measured ? wave_size(device_) : late, measurer_.leader_us());
       if (!wave.empty()) ahead = loader_.compile_ahead(wave, deadline_);
     }
     // However long the first wave took to compile, it is measured: a choice among few is better than none.
@@ -55,7 +55,7 @@ void Exploration::run() {
       order_.give_back(wave);
       break;
     }
-    if (wave.empty()) wave = order_.next(wave_size(), measurer_.leader_us());
+    if (wave.empty()) wave = order_.next(wave_size(device_), measurer_.leader_us());
   }
   if (!rule_.measures_all()) refine();
   reject_rest();

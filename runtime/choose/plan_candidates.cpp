@@ -25,7 +25,7 @@ CandidatePlan plan_ranked(Device& device, const Problem& problem, PolicyRanking 
     const Policy& policy = ranking.policies[i].policy;
     try {
       if (!outcomes[i].binary) throw Error(ErrorCode::compile_failed, outcomes[i].error);
-      compiled.push_back(load_policy(device, problem, policy, units[i], outcomes[i].binary).compiled);
+      compiled.push_back(load_policy(device, problem, policy, units[i], outcomes[i].binary, &memo).compiled);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::device_lost) throw;
       plan.rejected.push_back({.candidate = {policy, {}},

@@ -35,7 +35,8 @@ const CompiledCode* PolicyLoader::load(std::size_t place, const CompileOutcome& 
   why = {ReasonCode::does_not_compile, outcome.error};
   if (!outcome.binary) return nullptr;
   try {
-    return &code_.emplace_back(load_policy(device_, problem_, ranking_[place].policy, unit_at(place), outcome.binary));
+    return &code_.emplace_back(
+        load_policy(device_, problem_, ranking_[place].policy, unit_at(place), outcome.binary, &memo_));
   } catch (const Error& error) {
     // Arguments that do not fit the kernel fit it in no policy.
     if (error.code() == ErrorCode::device_lost || error.code() == ErrorCode::invalid_argument) throw;

@@ -89,11 +89,12 @@ void SearchOrder::put_first() {
                                  [&](const RankedPolicy& ranked) { return is_wanted(ranked.policy); });
     put(static_cast<std::size_t>(at - ranking_.begin()));
   };
-  put(0);
+  if (options_.only.empty()) put(0);
   for (const Candidate& known : options_.start_from)
     put_first_of([&](const Policy& policy) { return policy == known.policy; });
   const std::vector<Parameter>& parameters = problem_.family->space().parameters();
-  for (int i = 0; options_.nearby.empty() && i < static_cast<int>(parameters.size()); ++i) {
+  const bool is_spread = options_.only.empty() && options_.nearby.empty();
+  for (int i = 0; is_spread && i < static_cast<int>(parameters.size()); ++i) {
     const Parameter& parameter = parameters[static_cast<std::size_t>(i)];
     std::vector<std::int32_t> seen;
     for (const std::int32_t value : parameter.values) {

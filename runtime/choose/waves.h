@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <hone/device_facts.h>
+#include <hone/device.h>
 #include <hone/kernel.h>
 #include <hone/problem.h>
 #include <hone/tuning.h>
@@ -13,16 +13,23 @@
 
 namespace hone {
 
-/// Enough policies to keep all cores busy, few enough to stop in time.
-std::size_t wave_size();
+/// Enough policies to keep all cores busy that compile for the device, few enough to stop in time.
+std::size_t wave_size(const Device& device);
 
 /// Where the model's first choice should, by its own constants, be as fast as memory and launching allow, the first
 /// group of candidates ends the search; where a neighbour was measured, what is expected is worth more, and the rest is
 /// compiled while this is measured.
-std::size_t first_wave_size(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options,
+std::size_t first_wave_size(const Device& device, const Problem& problem, const TuningOptions& options,
                             const SearchOrder& order);
 
-/// The units that a tuning of `problem` would compile in its first waves, as far as can be told before it.
-std::vector<Unit> first_units(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options);
+/// A tuning that will come.
+struct ComingTuning {
+  Problem problem;
+  TuningOptions options;
+};
+
+/// The units that the tunings would compile first, as far as can be told before them: the first waves of all, in their
+/// order, and then further ones of the first tuning.
+std::vector<Unit> first_units(const Device& device, const std::vector<ComingTuning>& coming);
 
 }  // namespace hone

@@ -126,7 +126,7 @@ std::optional<CacheLookup::Loaded> CacheLookup::load_code(const Problem& problem
                                                           const std::shared_ptr<const Binary>& binary) {
   if (binary->architecture != core_.facts().architecture) return std::nullopt;
   try {
-    CompiledCode code = load_policy(*core_.device(), problem, winner.candidate.policy, unit, binary);
+    CompiledCode code = load_policy(*core_.device(), problem, winner.candidate.policy, unit, binary, &core_.memo());
     if (code.compiled.resident_blocks == 0) return std::nullopt;
     Loaded loaded{.winner = winner, .module = std::move(code.module), .binary = binary};
     loaded.winner.resources = code.compiled.resources;

@@ -41,10 +41,8 @@ std::vector<Lender> NearestWinner::stored_lenders(std::span<const Problem> probl
 
 /// The tuned winners of this problem in any alignment, launch context and size, in memory before those in the files.
 std::vector<Lender> NearestWinner::relatives_of(const Problem& problem) {
-  std::vector<Lender> relatives = plans_.tuned_winners(*problem.family);
-  std::erase_if(relatives, [&](const Lender& lender) {
-    return lender.problem.operation != problem.operation || lender.problem.dtype != problem.dtype ||
-           !may_differ_by_loans(lender.problem, problem);
+  std::vector<Lender> relatives = plans_.tuned_winners(*problem.family, [&](const Problem& tuned) {
+    return tuned.operation == problem.operation && tuned.dtype == problem.dtype && may_differ_by_loans(tuned, problem);
   });
   for (Lender& lender : stored_lenders(std::span(&problem, 1), cache::Devices::same))
     relatives.push_back(std::move(lender));
@@ -108,8 +106,13 @@ std::vector<Lender> NearestWinner::lenders_for(const Problem& problem) {
   std::vector<Lender> lenders = relatives_of(problem);
   order_lenders(core_.facts(), problem, lenders);
   if (!lenders.empty() && lenders.front().winner.loan < Loan::operation) return lenders;
-  for (Lender& lender : plans_.tuned_winners(*problem.family)) lenders.push_back(std::move(lender));
   const std::vector<Problem> alike = problems_with_equal_work(problem);
+  const auto is_alike = [&](const Problem& tuned) {
+    return std::any_of(alike.begin(), alike.end(), [&](const Problem& each) {
+      return tuned.operation == each.operation && tuned.dtype == each.dtype && may_differ_by_loans(tuned, each);
+    });
+  };
+  for (Lender& lender : plans_.tuned_winners(*problem.family, is_alike)) lenders.push_back(std::move(lender));
   if (const auto others = std::span(alike).subspan(1); !others.empty())
     for (Lender& lender : stored_lenders(others, cache::Devices::same)) lenders.push_back(std::move(lender));
   order_lenders(core_.facts(), problem, lenders);
@@ -143,7 +146,7 @@ const LoadedPlan* NearestWinner::borrow(const Problem& problem, const Lender& le
   try {
     const std::shared_ptr<const Binary> binary = code_for(lender, unit);
     if (!binary || binary->architecture != core_.facts().architecture) return nullptr;
-    code = load_policy(*core_.device(), problem, candidate.policy, unit, binary);
+    code = load_policy(*core_.device(), problem, candidate.policy, unit, binary, &core_.memo());
   } catch (const Error& error) {
     if (error.code() == ErrorCode::device_lost) throw;
     return nullptr;  // there is no compiler, or the code does not load: the next choice will say so

@@ -53,10 +53,11 @@ const LoadedPlan& PlanTable::postpone(const Problem& problem, LoadedPlan plan, C
   return insert(problem, std::move(plan));
 }
 
-std::vector<Lender> PlanTable::tuned_winners(const KernelFamily& family) const {
+std::vector<Lender> PlanTable::tuned_winners(const KernelFamily& family,
+                                             const std::function<bool(const Problem&)>& is_wanted) const {
   std::vector<Lender> winners;
   for (const Problem& problem : problems_) {
-    const LoadedPlan* const plan = problem.family == &family ? find(problem) : nullptr;
+    const LoadedPlan* const plan = problem.family == &family && is_wanted(problem) ? find(problem) : nullptr;
     // A plan that was lent to a graph is listed as the stream's.
     if (!plan || !plan->winner.tuned || plan->winner.launch_context != problem.launch_context) continue;
     Lender& lender = winners.emplace_back(Lender{.winner = plan->winner, .problem = problem});

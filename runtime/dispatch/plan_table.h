@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -65,8 +66,9 @@ class PlanTable {
   /// after twice as long each time, up to an hour.
   const LoadedPlan& postpone(const Problem& problem, LoadedPlan plan, Clock::duration first_pause);
 
-  /// The winners that were tuned for problems of this family.
-  std::vector<Lender> tuned_winners(const KernelFamily& family) const;
+  /// The winners that were tuned for those problems of a family that are wanted.
+  std::vector<Lender> tuned_winners(const KernelFamily& family,
+                                    const std::function<bool(const Problem&)>& is_wanted) const;
 
   /// The problem that first got each of the classes with a plan.
   const std::vector<Problem>& problems() const { return problems_; }

@@ -28,6 +28,9 @@ using std::chrono::milliseconds;
 /// How long to wait for another process to tune a problem, in budgets: most end within one.
 constexpr int kBudgetsToWait = 2;
 
+/// One part in so many of the time that a tuning took is for checking its winner where it is adopted.
+constexpr int kCheckingPart = 4;
+
 /// How long to wait for other writers with a claim: dozens of processes may start at once.
 constexpr milliseconds kClaimPatience(5000);
 
@@ -150,28 +153,31 @@ Tuning TuningService::measure(const Problem& problem, TuningOptions options) {
     ~Ending() {
       if (!is_last) return;
       service.ahead_ = {};
-      service.next_.reset();
+      service.next_.clear();
       service.core_.memo().finish_ahead();
     }
   };
-  const Ending ending{*this, !options.next};
+  const Ending ending{*this, options.next.empty()};
   options.on_progress = [this, next = options.next, tell = options.on_progress](const TuningProgress& progress) {
-    if (progress.phase == TuningPhase::measuring) compile_ahead(next);
+    compile_ahead(next);  // not before what is needed now has begun to be compiled
     if (tell) tell(progress);
   };
   return choose_by_measuring(core_.device(), problem, options, core_.memo());
 }
 
-/// Begins to compile, in the background, the units that a tuning of `next` would compile first by what is known so far.
-void TuningService::compile_ahead(const std::optional<Problem>& next) {
-  if (!next || !may_compile_meanwhile(core_.facts()) || next_ == ProblemKey(*next)) return;
-  TuningOptions options{.start_from = nearest_.starts_for(*next), .nearby = nearby(*next)};
+/// Begins to compile, in the background, the units that tunings of `next` would compile first, by what is known so far
+/// for the first of them, and by the model for the others: asking what is known takes time while nothing is measured.
+void TuningService::compile_ahead(const std::vector<Problem>& next) {
+  const std::vector<ProblemKey> keys(next.begin(), next.end());
+  if (next.empty() || !may_compile_meanwhile(core_.facts()) || next_ == keys) return;
+  std::vector<ComingTuning> coming;
+  for (const Problem& problem : next) coming.push_back({problem, {}});
+  coming.front().options.start_from = nearest_.starts_for(next.front());
+  coming.front().options.nearby = nearby(next.front());
   // The memo runs it in threads that may outlive this service, but not the device.
-  ahead_ =
-      core_.memo().compile_ahead(*core_.device(), [&facts = core_.facts(), next = *next, options = std::move(options)] {
-        return first_units(facts, next, options);
-      });
-  next_ = ProblemKey(*next);
+  ahead_ = core_.memo().compile_ahead(
+      *core_.device(), [&device = *core_.device(), coming = std::move(coming)] { return first_units(device, coming); });
+  next_ = keys;
 }
 
 /// The trials of the last tuning, if it was of the same problem in a shape within kFarthestServed.
@@ -237,7 +243,7 @@ CompiledCode TuningService::load(const Problem& problem, const Candidate& candid
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} cannot serve {}: {}", whose, to_string(problem),
                             outcome.error.empty() ? "its geometry does not fit" : outcome.error));
-  return load_policy(*core_.device(), problem, candidate.policy, unit, outcome.binary);
+  return load_policy(*core_.device(), problem, candidate.policy, unit, outcome.binary, &core_.memo());
 }
 
 /// The winner of `tuning` for another problem of the same family. Throws invalid_argument where it cannot serve that.
@@ -246,7 +252,7 @@ TuningService::Adopted TuningService::checked_for(const Problem& problem, const 
   const Candidate& candidate = trial.candidate;
   const CompiledCode code = load(problem, candidate, fmt::format("the winner of {}", to_string(tuning.problem)));
   if (problem.extents == tuning.problem.extents) {  // it may be another candidate than the one that the tuning verified
-    const std::chrono::milliseconds budget(std::llround(tuning.compile_ms + tuning.measure_ms));
+    const std::chrono::milliseconds budget(std::llround((tuning.compile_ms + tuning.measure_ms) / kCheckingPart));
     const Tuning check =
         choose_by_measuring(core_.device(), problem, {.budget = budget, .only = {candidate}}, core_.memo());
     if (!check.winner)
@@ -268,7 +274,7 @@ const LoadedPlan& TuningService::install(const Tuning& tuning) {
   const Winner winner = make_winner(tuning.problem, tuning.trials[*tuning.winner], is_tuned);
   const std::vector<std::string> entries = tuning.problem.family->unit(tuning.problem, winner.candidate.policy).entries;
   const LoadedPlan& plan =
-      plans_.install(tuning.problem, winner, core_.device()->load(*tuning.winner_binary, entries), false);
+      plans_.install(tuning.problem, winner, core_.memo().load(*core_.device(), *tuning.winner_binary, entries), false);
   // In this order: a publication takes notes that wait to the file with it.
   if (!is_tuned) core_.cache().note_miss(tuning.problem, winner.sizes, false);
   core_.cache().publish(tuning.problem, winner, *tuning.winner_binary, &tuning);

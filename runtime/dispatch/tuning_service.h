@@ -65,7 +65,7 @@ class TuningService {
 
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
   Tuning measure(const Problem& problem, TuningOptions options);
-  void compile_ahead(const std::optional<Problem>& next);
+  void compile_ahead(const std::vector<Problem>& next);
   std::vector<Trial> nearby(const Problem& problem) const;
   void remember(const Tuning& tuning);
   const LoadedPlan& install(const Tuning& tuning);
@@ -78,7 +78,7 @@ class TuningService {
   NearestWinner& nearest_;
   Problem last_tuned_;
   std::vector<Trial> last_measured_;  ///< the trials of last_tuned_, best first
-  std::optional<ProblemKey> next_;    ///< the problem that is compiled ahead
+  std::vector<ProblemKey> next_;      ///< the problems that are compiled ahead
   BinaryMemo::Ahead ahead_;
 };
 

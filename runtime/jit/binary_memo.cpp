@@ -1,6 +1,7 @@
 #include "runtime/jit/binary_memo.h"
 
 #include <algorithm>
+#include <string_view>
 #include <thread>
 
 #include "cache/digest.h"
@@ -31,21 +32,22 @@ std::string unit_digest(const Unit& unit) {
 /// Counts something for as long as it lasts.
 class BinaryMemo::Counted {
  public:
-  Counted(BinaryMemo& memo, std::size_t& count, std::unique_lock<std::mutex> held) : memo_(memo), count_(count) {
-    ++count_;
+  Counted(BinaryMemo& memo, std::size_t& count, std::unique_lock<std::mutex> held) : memo_(&memo), count_(&count) {
+    ++*count_;
     held.unlock();
   }
   ~Counted() {
-    const std::scoped_lock lock(memo_.mutex_);
-    --count_;
-    memo_.changed_.notify_all();
+    if (!memo_) return;
+    const std::scoped_lock lock(memo_->mutex_);
+    --*count_;
+    memo_->changed_.notify_all();
   }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
+  Counted(Counted&& other) noexcept : memo_(std::exchange(other.memo_, nullptr)), count_(other.count_) {}
+  Counted& operator=(Counted&&) = delete;
 
  private:
-  BinaryMemo& memo_;
-  std::size_t& count_;
+  BinaryMemo* memo_;
+  std::size_t* count_;
 };
 
 std::vector<CompileOutcome> BinaryMemo::compile(const Device& device, std::span<const Unit> units,
@@ -60,8 +62,10 @@ std::vector<CompileOutcome> BinaryMemo::compile(const Device& device, std::span<
     if (!outcomes[i].binary) missing.push_back(i);
   }
   if (missing.empty()) return outcomes;
-  const Counted call(*this, calls_, std::unique_lock(mutex_));
+  std::vector<Counted> wanted;
+  for (std::size_t i = 0; i < missing.size(); ++i) wanted.emplace_back(*this, wanted_, std::unique_lock(mutex_));
   const auto compile_missing = [&](std::size_t i) {
+    const Counted until_done = std::move(wanted[i]);
     return compile_once(device, units[missing[i]], keys[missing[i]]);
   };
   std::vector<CompileOutcome> compiled =
@@ -97,7 +101,7 @@ void BinaryMemo::finish_ahead() {
 std::shared_ptr<const Binary> BinaryMemo::compile_once_ahead(const Device& device, const Unit& unit,
                                                              const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  const bool may_begin = changed_.wait(lock, stop, [&] { return calls_ == 0 && ahead_ < most_ahead(device); });
+  const bool may_begin = changed_.wait(lock, stop, [&] { return wanted_ + ahead_ < most_ahead(device); });
   if (!may_begin || stop.stop_requested()) return nullptr;
   const Counted compilation(*this, ahead_, std::move(lock));
   return compile_once(device, unit, unit_digest(unit));
@@ -133,6 +137,26 @@ std::shared_ptr<const Binary> BinaryMemo::compile_once(const Device& device, con
   }
   end();
   return binary;
+}
+
+std::shared_ptr<const Module> BinaryMemo::load(Device& device, const Binary& binary,
+                                               const std::vector<std::string>& entries) {
+  cache::Digest digest;
+  digest.add("format", binary.format).add("architecture", binary.architecture);
+  digest.add("code", std::string_view(reinterpret_cast<const char*>(binary.code.data()), binary.code.size()));
+  for (const std::string& symbol : binary.entries) digest.add("symbol", symbol);
+  for (const std::string& entry : entries) digest.add("entry", entry);
+  const std::string key = digest.hex();
+  const std::scoped_lock lock(loading_);
+  if (const auto at = modules_.find(key); at != modules_.end())
+    if (std::shared_ptr<const Module> module = at->second.lock()) return module;
+  std::shared_ptr<const Module> module = device.load(binary, entries);
+  if (modules_.size() >= most_modules_) {
+    std::erase_if(modules_, [](const auto& each) { return each.second.expired(); });
+    most_modules_ = std::max(most_modules_, 2 * modules_.size());
+  }
+  modules_[key] = module;
+  return module;
 }
 
 std::uint64_t BinaryMemo::compiled() const {

@@ -1,4 +1,4 @@
-// BinaryMemo: the binaries that a process has already compiled.
+// BinaryMemo: the binaries that a process has already compiled, and the modules that it has loaded.
 #pragma once
 
 #include <chrono>
@@ -56,13 +56,17 @@ class BinaryMemo {
                                       std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
 
   /// Compiles what `list_units` says, in threads of its own, which leave some cores to others and begin nothing while
-  /// compile() has work to do. compile() finds the binaries; failures are forgotten. `device` must outlive the memo,
-  /// which in the end waits for what is under way.
+  /// calls of compile() have work for all of theirs. compile() finds the binaries; failures are forgotten. `device` must
+  /// outlive the memo, which in the end waits for what is under way.
   [[nodiscard]] Ahead compile_ahead(const Device& device, std::function<std::vector<Unit>()> list_units,
                                     std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
 
   /// Waits for what is compiled ahead: all of it where it is held still, else what is under way.
   void finish_ahead();
+
+  /// Loads code on the device that the memo belongs to. Code that is loaded and in use comes back at once: the problems
+  /// whose winners share code share a module, which lives as long as one of them uses it. Throws as Device::load().
+  std::shared_ptr<const Module> load(Device& device, const Binary& binary, const std::vector<std::string>& entries);
 
   /// Units handed to a compiler so far.
   std::uint64_t compiled() const;
@@ -79,8 +83,11 @@ class BinaryMemo {
   std::unordered_map<std::string, std::shared_ptr<const Binary>> binaries_;  ///< by everything that is compiled
   std::unordered_set<std::string> under_way_;
   std::uint64_t compiled_ = 0;
-  std::size_t calls_ = 0;  ///< of compile(), that have something to compile
+  std::size_t wanted_ = 0;  ///< units that calls of compile() have not got yet
   std::size_t ahead_ = 0;  ///< units that are compiled ahead at the moment
+  std::mutex loading_;  ///< held while code is loaded; guards the next two
+  std::unordered_map<std::string, std::weak_ptr<const Module>> modules_;  ///< by all that is loaded
+  std::size_t most_modules_ = 64;  ///< those that are not in use any more are forgotten when there are more
   std::vector<std::future<void>> compiling_ahead_;  ///< the last member: its end waits for threads that use the others
 };
 

@@ -69,7 +69,8 @@ const IncludeRules& house_rules() {
               {.folder = "runtime/dispatch/",
                .may_include = {kPublic, "runtime/trace/", "runtime/jit/", "runtime/families/", "runtime/search/",
                                "runtime/measure/", "runtime/choose/", "cache/"}},
-              // No command includes another one, but tune and plan, which take problems as campaigns do.
+              // No command includes another one, but tune and plan, which take problems as campaigns do, and
+              // transfer, which compiles as they do.
               {.folder = "tuner/text/", .may_include = {kPublic}},
               {.folder = "tuner/problems/", .may_include = {kPublic, "cache/", "tuner/text/"}},
               {.folder = "tuner/context/", .may_include = {kPublic, "cache/", "tuner/text/", "tuner/problems/"}},
@@ -88,7 +89,7 @@ const IncludeRules& house_rules() {
               command("tuner/report/"),
               command("tuner/shell/"),
               command("tuner/stats/"),
-              command("tuner/transfer/"),
+              command("tuner/transfer/", {"tuner/campaign/"}),
               command("tuner/tune/", {"tuner/campaign/"}),
               {.folder = "tuner/", .may_include = {kPublic, "cache/", "tuner/"}},
               {.folder = "examples/", .may_include = {kPublic}},

@@ -134,6 +134,7 @@ TEST_F(EndToEnd, TuneInspectReduce) {
   EXPECT_THAT(first.err, Names("[2/2]", "max", "f32", "1000"));
   EXPECT_THAT(first.err, Not(HasSubstr("\x1b")));
   EXPECT_THAT(first.out, Names("2 tuned", "compiling"));
+  EXPECT_THAT(first.out, HasLine("time of the devices", "waiting for the compiler", "measuring"));
   EXPECT_THAT(first.out, Names("940..1116"));
   EXPECT_THAT(first.out, Names("Winners are in " + cache_.string()));
 

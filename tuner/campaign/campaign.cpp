@@ -27,6 +27,7 @@ class Campaign {
       : options_(options), observer_(observer), start_(options.now()), plan_(problems, options) {
     for (const std::string& device : options.devices) lanes_.emplace_back(open_request(device), options);
     opened_.resize(lanes_.size());
+    given_at_.resize(lanes_.size());
   }
 
   CampaignResult run() {
@@ -110,6 +111,11 @@ class Campaign {
 
   void take(std::size_t lane, TunedAnswer answer) {
     Job job = lanes_[lane].take_job();
+    CampaignTimes& times = result().times;
+    times.waiting_for_compiler_ms += answer.item.compile_ms;
+    times.measuring_ms += answer.item.measure_ms - answer.item.verify_ms;
+    times.verifying_ms += answer.item.verify_ms;
+    times.storing_ms += std::max(0.0, worked_ms(lane) - answer.item.compile_ms - answer.item.measure_ms);
     const CampaignItem& item = plan_.take_tuned(job.target, lane, std::move(answer.item), std::move(job.died));
     if (!item.disturbance.empty() && !has_warned_) {
       has_warned_ = true;
@@ -120,6 +126,7 @@ class Campaign {
 
   void take(std::size_t lane, ConsolidatedAnswer answer) {
     lanes_[lane].take_job();
+    result().times.comparing_sizes_ms += worked_ms(lane);
     if (const SweepResult* sweep = plan_.take_consolidated(lane, answer)) observer_.consolidated(*sweep, lane);
   }
 
@@ -136,9 +143,10 @@ class Campaign {
     if (!opened_[lane]) throw CommandError(ExitCode::device, gone.message);
     result().device_failure = gone.message;
     observer_.warned(fmt::format("{} is lost: {}", opened_[lane]->name, gone.message));
-    if (!lanes_[lane].job()) return;
-    const Job job = lanes_[lane].take_job();
-    if (job.is<TuneRequest>()) plan_.give_back(job.target, lane);
+    std::optional<std::size_t> item;
+    if (lanes_[lane].job())
+      if (const Job job = lanes_[lane].take_job(); job.is<TuneRequest>()) item = job.target;
+    plan_.give_back(item, lane);
   }
 
   void take(std::size_t, CacheFailed failed) {
@@ -165,10 +173,10 @@ class Campaign {
       Step step = plan_.next_step(lane, left());
       if (auto* tune = std::get_if<TuneStep>(&step)) {
         observer_.started(lane, tune->request.problem);
-        lanes_[lane].give({.request = std::move(tune->request), .target = tune->item});
+        give(lane, {.request = std::move(tune->request), .target = tune->item});
       } else if (auto* consolidate = std::get_if<ConsolidateStep>(&step)) {
         observer_.consolidating(lane, consolidate->request.problems.front());
-        lanes_[lane].give({.request = std::move(consolidate->request)});
+        give(lane, {.request = std::move(consolidate->request)});
       } else if (const auto* skipped = std::get_if<SkippedStep>(&step)) {
         observer_.finished(result().items[skipped->item], lane);
       } else if (std::holds_alternative<SweepLeftStep>(step)) {
@@ -179,6 +187,18 @@ class Campaign {
     }
   }
 
+  void give(std::size_t lane, Job job) {
+    given_at_[lane] = options_.now();
+    lanes_[lane].give(std::move(job));
+  }
+
+  /// The time since a lane was given its job.
+  double worked_ms(std::size_t lane) const { return ms_since(given_at_[lane]); }
+
+  double ms_since(std::chrono::steady_clock::time_point start) const {
+    return std::chrono::duration<double, std::milli>(options_.now() - start).count();
+  }
+
   /// Returns what is left of the total budget.
   milliseconds left() const {
     if (!options_.total_budget) return milliseconds::max();
@@ -186,6 +206,10 @@ class Campaign {
   }
 
   void conclude() {
+    CampaignTimes& times = result().times;
+    const double worked_ms = times.waiting_for_compiler_ms + times.measuring_ms + times.verifying_ms +
+                             times.comparing_sizes_ms + times.storing_ms;
+    times.idle_ms = std::max(0.0, static_cast<double>(lanes_.size()) * ms_since(start_) - worked_ms);
     // A job that did not end in time: its worker is killed with its lane.
     for (Lane& lane : lanes_)
       if (lane.job() && lane.job()->is<TuneRequest>())
@@ -204,6 +228,7 @@ class Campaign {
   CampaignPlan plan_;
   std::deque<Lane> lanes_;
   std::vector<std::optional<CampaignDevice>> opened_;  ///< of each lane
+  std::vector<std::chrono::steady_clock::time_point> given_at_;  ///< of each lane's job
   std::size_t kept_ = 0;
   bool is_ending_ = false;
   bool has_warned_ = false;

@@ -41,10 +41,21 @@ inline std::string device_identity(std::string_view kind, std::string_view tunin
 /// True if devices with these device_identity() share winners.
 bool share_winners(const std::string& identity, const std::string& other);
 
+/// What the devices spent their time with, of all of them together.
+struct CampaignTimes {
+  double waiting_for_compiler_ms = 0;
+  double measuring_ms = 0;
+  double verifying_ms = 0;
+  double comparing_sizes_ms = 0;  ///< with compiling, verifying and storing what is chosen
+  double storing_ms = 0;          ///< and whatever else a tuning does
+  double idle_ms = 0;             ///< with opening the device and looking winners up
+};
+
 struct CampaignResult {
   std::vector<CampaignDevice> devices;
   std::vector<CampaignItem> items;  ///< in the order of the problems, once for each kind of device
   std::vector<SweepResult> sweeps;
+  CampaignTimes times;
   bool interrupted = false;
   bool out_of_budget = false;  ///< the total budget ended it
   std::string cache_failure;   ///< winners could not be stored: why; ended the campaign

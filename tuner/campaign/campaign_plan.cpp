@@ -5,6 +5,8 @@
 #include <hone/kernel_family.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "cache/identity.h"
@@ -14,6 +16,14 @@
 namespace hone::tuner {
 
 using std::chrono::milliseconds;
+
+namespace {
+
+/// A device compiles for so many of its next problems while it measures: those of a few small sweeps, whose kernels are
+/// all different, keep the compilers busy while their sizes are compared.
+constexpr std::size_t kCompiledAhead = 6;
+
+}  // namespace
 
 bool share_winners(const std::string& identity, const std::string& other) {
   return cache::same_device({.kind = {}, .name = {}, .architecture = {}, .identity = identity},
@@ -68,24 +78,29 @@ void CampaignPlan::take_looked_up(std::size_t index, std::size_t device, std::ve
     result_.items.push_back(std::move(item));
   }
   group.is_looked_up = true;
-  if (options_.most_regret > 0) list_sweeps(group);
+  std::deque<Sweep> sweeps = list_sweeps(group);
+  for (std::size_t number = 0; number < sweeps.size(); ++number)
+    for (const std::size_t item : sweeps[number]) group.sweep_of[item] = number;
+  if (options_.most_regret > 0) group.sweeps = std::move(sweeps);
 }
 
-void CampaignPlan::list_sweeps(DeviceGroup& group) const {
+std::deque<CampaignPlan::Sweep> CampaignPlan::list_sweeps(const DeviceGroup& group) const {
+  std::deque<Sweep> sweeps;
   const auto problem_of = [&](std::size_t item) -> const Problem& { return result_.items[item].problem; };
   for (const std::size_t item : group.items) {
-    const auto same = std::find_if(group.sweeps.begin(), group.sweeps.end(), [&](const Sweep& sweep) {
+    const auto same = std::find_if(sweeps.begin(), sweeps.end(), [&](const Sweep& sweep) {
       return same_sweep(problem_of(sweep.front()), problem_of(item));
     });
-    if (same != group.sweeps.end()) {
+    if (same != sweeps.end()) {
       same->push_back(item);
     } else {
-      group.sweeps.push_back({item});
+      sweeps.push_back({item});
     }
   }
-  for (Sweep& sweep : group.sweeps)
+  for (Sweep& sweep : sweeps)
     std::sort(sweep.begin(), sweep.end(),
               [&](std::size_t a, std::size_t b) { return problem_of(a).extents < problem_of(b).extents; });
+  return sweeps;
 }
 
 /// One whose sizes are all tuned, by this campaign or an earlier one.
@@ -110,22 +125,34 @@ DeviceGroup& CampaignPlan::group_of(std::size_t device) {
   });
 }
 
-/// The first one of a sweep that no other device is at, as long as there is one: sizes of a sweep share kernels, which
-/// each device compiles for itself.
+/// The first one of a sweep that no other device tunes, as long as there is one: sizes of a sweep share kernels, which
+/// each device compiles for itself. Then the last one of another's, which comes to it last.
 std::deque<std::size_t>::const_iterator CampaignPlan::next_pending(const DeviceGroup& group,
                                                                    std::size_t device) const {
   const auto alone = std::find_if(group.pending.begin(), group.pending.end(), [&](std::size_t item) {
-    return std::none_of(group.latest.begin(), group.latest.end(), [&](const auto& latest) {
-      return latest.first != device && same_sweep(result_.items[latest.second].problem, result_.items[item].problem);
-    });
+    const auto of = group.device_of.find(group.sweep_of.at(item));
+    return of == group.device_of.end() || of->second == device;
   });
-  return alone != group.pending.end() ? alone : group.pending.begin();
+  return alone != group.pending.end() || group.pending.empty() ? alone : std::prev(group.pending.end());
 }
 
-/// The problem that the device tunes after the step: it is compiled meanwhile.
-std::optional<Problem> CampaignPlan::next_problem(const DeviceGroup& group, std::size_t device) const {
-  if (group.pending.empty()) return std::nullopt;
-  return result_.items[*next_pending(group, device)].problem;
+/// The problems that the device tunes after the step: they are compiled meanwhile. Sweeps that nobody has begun become
+/// its own as long as there is one for each other device.
+std::vector<Problem> CampaignPlan::next_problems(DeviceGroup& group, std::size_t device) const {
+  std::set<std::size_t> not_begun;
+  for (const std::size_t item : group.pending)
+    if (!group.device_of.contains(group.sweep_of[item])) not_begun.insert(group.sweep_of[item]);
+  std::vector<Problem> problems;
+  for (const std::size_t item : group.pending) {
+    const std::size_t sweep = group.sweep_of[item];
+    if (not_begun.size() >= group.devices.size() && not_begun.erase(sweep) > 0) group.device_of[sweep] = device;
+    const auto of = group.device_of.find(sweep);
+    if (of != group.device_of.end() && of->second == device) problems.push_back(result_.items[item].problem);
+    if (problems.size() == kCompiledAhead) break;
+  }
+  if (problems.empty() && !group.pending.empty())
+    problems.push_back(result_.items[*next_pending(group, device)].problem);
+  return problems;
 }
 
 Step CampaignPlan::next_step(std::size_t device, milliseconds left) {
@@ -153,7 +180,7 @@ Step CampaignPlan::next_step(std::size_t device, milliseconds left) {
   const auto pending = next_pending(group, device);
   const std::size_t target = *pending;
   group.pending.erase(pending);
-  group.latest[device] = target;
+  group.device_of.try_emplace(group.sweep_of[target], device);
   CampaignItem& item = result_.items[target];
   std::vector<CampaignDevice> devices;
   for (const std::size_t each : group.devices) devices.push_back(result_.devices[each]);
@@ -167,17 +194,17 @@ Step CampaignPlan::next_step(std::size_t device, milliseconds left) {
                    .budget = std::min(options_.budget, left),
                    .exhaustive = options_.exhaustive,
                    .inputs = options_.inputs,
-                   .next = next_problem(group, device)}};
+                   .next = next_problems(group, device)}};
 }
 
-ConsolidateRequest CampaignPlan::consolidate_request(const Sweep& sweep, const DeviceGroup& group,
+ConsolidateRequest CampaignPlan::consolidate_request(const Sweep& sweep, DeviceGroup& group,
                                                      std::size_t device) const {
   ConsolidateRequest request{.problems = {},
                              .may_change = {},
                              .most_regret = options_.most_regret,
                              .budget = options_.budget,
                              .inputs = options_.inputs,
-                             .next = next_problem(group, device)};
+                             .next = next_problems(group, device)};
   for (const std::size_t item : sweep) {
     const Outcome outcome = result_.items[item].outcome;
     if (outcome != Outcome::tuned && outcome != Outcome::kept) continue;
@@ -204,10 +231,10 @@ const CampaignItem& CampaignPlan::take_failed(std::size_t target, std::size_t de
   return item;
 }
 
-void CampaignPlan::give_back(std::size_t item, std::size_t device) {
+void CampaignPlan::give_back(std::optional<std::size_t> item, std::size_t device) {
   DeviceGroup& group = group_of(device);
-  group.pending.push_front(item);
-  group.latest.erase(device);
+  if (item) group.pending.push_front(*item);
+  std::erase_if(group.device_of, [&](const auto& each) { return each.second == device; });
 }
 
 const SweepResult* CampaignPlan::take_consolidated(std::size_t device, const ConsolidatedAnswer& answer) {

@@ -22,7 +22,8 @@ struct DeviceGroup {
   std::vector<std::size_t> devices;                  ///< indices into CampaignResult::devices
   std::vector<std::size_t> items = {};               ///< indices into CampaignResult::items
   std::deque<std::size_t> pending = {};              ///< of items, in their order
-  std::map<std::size_t, std::size_t> latest = {};    ///< the item that each device was given last
+  std::map<std::size_t, std::size_t> sweep_of = {};  ///< numbers the sweep of each item
+  std::map<std::size_t, std::size_t> device_of = {};  ///< the device that tunes a sweep, by its number; none: not begun
   std::deque<std::vector<std::size_t>> sweeps = {};  ///< items of each sweep whose winners are not consolidated yet
   bool is_looked_up = false;
 };
@@ -76,8 +77,8 @@ class CampaignPlan {
   const CampaignItem& take_failed(std::size_t item, std::size_t device, std::string reason,
                                   std::vector<std::string> died);
 
-  /// A device of the group is lost: another one, if there is one, tunes the item.
-  void give_back(std::size_t item, std::size_t device);
+  /// A device of the group is lost: another one, if there is one, tunes its sweeps and the item that it was at.
+  void give_back(std::optional<std::size_t> item, std::size_t device);
 
   /// nullptr where nothing was left to do, else the sweep as it stands in the result.
   const SweepResult* take_consolidated(std::size_t device, const ConsolidatedAnswer& answer);
@@ -90,13 +91,13 @@ class CampaignPlan {
   using Sweep = std::vector<std::size_t>;
 
   bool is_for(const WeightedProblem& weighted, const DeviceGroup& group) const;
-  void list_sweeps(DeviceGroup& group) const;
+  std::deque<Sweep> list_sweeps(const DeviceGroup& group) const;
   std::deque<Sweep>::const_iterator ready_sweep(const DeviceGroup& group) const;
-  ConsolidateRequest consolidate_request(const Sweep& sweep, const DeviceGroup& group, std::size_t device) const;
+  ConsolidateRequest consolidate_request(const Sweep& sweep, DeviceGroup& group, std::size_t device) const;
   bool has_new_winner(const Sweep& sweep) const;
   DeviceGroup& group_of(std::size_t device);
   std::deque<std::size_t>::const_iterator next_pending(const DeviceGroup& group, std::size_t device) const;
-  std::optional<Problem> next_problem(const DeviceGroup& group, std::size_t device) const;
+  std::vector<Problem> next_problems(DeviceGroup& group, std::size_t device) const;
 
   const std::span<const WeightedProblem> problems_;
   const CampaignOptions& options_;

@@ -6,6 +6,7 @@
 #include <hone/kernel_family.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <span>
@@ -21,6 +22,13 @@
 namespace hone::tuner {
 namespace {
 
+/// Comparing winners may take this share of the time that tuning the problems took: it makes winners few, and seldom
+/// faster. Without a limit, on two H100s it took as long as tuning (a standard campaign, CUDA 13.0, 2026-11-25).
+constexpr double kShareOfTuning = 0.3;
+
+/// Whatever is slower than a problem's winner by this share more than may be lost is not measured there again.
+constexpr double kClearlySlower = 0.05;
+
 /// Looks winners up, has them measured, and stores what sweep_choice.h chooses.
 class Consolidation {
  public:
@@ -32,7 +40,8 @@ class Consolidation {
         measurer_(session, request, hooks),
         axis_(only_differing_axis(request.problems)),
         is_newly_tuned_(std::find(request.may_change.begin(), request.may_change.end(), true) !=
-                        request.may_change.end()) {}
+                        request.may_change.end()),
+        runners_up_(store_, session.device()->facts(), request.problems, tuned_winners_) {}
 
   ConsolidatedAnswer run() {
     result_.sweep.first = request_.problems.front();
@@ -47,8 +56,9 @@ class Consolidation {
     result_.sweep.winners_before = result_.sweep.winners = different;
     if (axis_) list_runners_up(candidates);
     if (candidates.size() > 1) {
+      list_slow(candidates);
       SweepComparison comparison(rows_.size(), std::move(candidates), different);
-      if (measurer_.measure(rows_, winners_, tuning_ms_, comparison)) assign(comparison);
+      if (measurer_.measure(rows_, winners_, kShareOfTuning * tuning_ms(), comparison)) assign(comparison);
     }
     if (!is_stopped()) serve_between();
     result_.sweep.measure_ms = measurer_.spent_ms();
@@ -84,23 +94,50 @@ class Consolidation {
   /// Adds the runners-up of the tuned problems next to each row, which may be the best there and nowhere else: between
   /// two of them, and at a near one whose own search has missed them.
   void list_runners_up(std::vector<Candidate>& candidates) {
-    RunnersUp runners_up(store_, session_.device()->facts(), request_.problems, tuned_winners_);
     const auto may_have_missed = [&](const SweepRow& row, const SweepRow& other, const Candidate& candidate) {
       return shape_distance(row.problem.extents, other.problem.extents) <= kFarthestServed &&
-             !runners_up.is_known(row.nearest_winner, candidate);
+             !runners_up_.ratio(row.nearest_winner, candidate);
     };
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       for (const std::size_t tuned : tuned_beside(rows_, row)) {
         const std::size_t winner = rows_[tuned].nearest_winner;
-        for (const Candidate& candidate : runners_up.of(winner)) {
+        for (const Candidate& candidate : runners_up_.of(winner)) {
           if (rows_[row].is_tuned && !may_have_missed(rows_[row], rows_[tuned], candidate)) continue;
           rows_[row].runners_up.push_back({candidate, winner});
           add_candidate(candidate, candidates);
         }
       }
     }
+  }
+
+  double tuning_ms() {
+    double all_ms = 0;
     for (std::size_t problem = 0; problem < request_.problems.size(); ++problem)
-      tuning_ms_ += runners_up.tuning_ms(problem);
+      all_ms += runners_up_.tuning_ms(problem);
+    return all_ms;
+  }
+
+  /// Lists what is not compared at a row: what is clearly slower there by the problem's own trials, and what the family
+  /// would prune, which may take thousands of times as long and all of the others' time.
+  void list_slow(const std::vector<Candidate>& candidates) {
+    const double clearly_slower = 1 + request_.most_regret + kClearlySlower;
+    for (SweepRow& row : rows_) {
+      for (const Candidate& candidate : candidates) {
+        if (row.is_tuned && candidate == tuned_winners_[row.nearest_winner]) continue;
+        const std::optional<double> known =
+            row.is_tuned ? runners_up_.ratio(row.nearest_winner, candidate) : std::nullopt;
+        if (known && *known > clearly_slower)
+          row.slow.push_back({candidate, std::isfinite(*known) ? *known : 0});
+        else if (!known && is_pruned(row.problem, candidate))
+          row.slow.push_back({candidate, 0});
+      }
+    }
+  }
+
+  bool is_pruned(const Problem& problem, const Candidate& candidate) const {
+    const DeviceFacts& facts = session_.device()->facts();
+    return !problem.family->is_valid(problem, candidate.policy, facts).empty() ||
+           !problem.family->prune(problem, candidate.policy, facts).empty();
   }
 
   void assign(const SweepComparison& comparison) {
@@ -173,6 +210,7 @@ class Consolidation {
 
   /// False, and nothing has changed, when the tuning's winner cannot serve one of them.
   bool adopted(const Tuning& tuning, std::span<const Problem> problems) {
+    tell_verifying(tuning.trials[*tuning.winner].candidate);
     try {
       session_.adopt(tuning, problems);
     } catch (const Error& error) {
@@ -180,6 +218,12 @@ class Consolidation {
       return false;
     }
     return true;
+  }
+
+  /// Gives a sign of life before what may take seconds, and says who is to blame if it does not end.
+  void tell_verifying(const Candidate& candidate) const {
+    if (hooks_.on_run) hooks_.on_run(candidate);
+    if (hooks_.on_progress) hooks_.on_progress({.phase = TuningPhase::verifying, .done = 0, .total = 1, .best_us = 0});
   }
 
   /// The same between tuned problems; counts what is served.
@@ -218,10 +262,10 @@ class Consolidation {
   const bool is_newly_tuned_;              ///< one of the problems at least
   bool was_consolidated_ = false;          ///< winners of the problems serve classes between them already
   std::vector<Candidate> tuned_winners_;   ///< of the problems, as they were found
+  RunnersUp runners_up_;                   ///< of these
   std::vector<Candidate> winners_;         ///< of the problems, now
   std::vector<SweepRow> rows_;             ///< what candidates are chosen for, ascending along axis_
   std::vector<SweepRow> between_;          ///< what else they serve
-  double tuning_ms_ = 0;                   ///< that the problems took, if they differ along axis_
   std::vector<Candidate> verified_;        ///< runners-up that were right
   ConsolidatedAnswer result_;
 };

@@ -38,8 +38,9 @@ struct CampaignItem {
   std::vector<ReasonCount> reasons = {};    ///< why those were
   std::vector<std::string> died = {};       ///< candidates that hung or killed the worker, with what happened
   bool is_stale = false;  ///< a kept winner was measured under another driver
-  double compile_ms = 0;
-  double measure_ms = 0;
+  double compile_ms = 0;  ///< of waiting for the compiler
+  double measure_ms = 0;  ///< with verifying
+  double verify_ms = 0;
   double roofline_us = 0;  ///< what memory takes at least; 0: not known
   bool budget_spent = false;
   SearchEnd search_end = SearchEnd::everything_searched;

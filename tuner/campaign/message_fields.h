@@ -163,6 +163,7 @@ void each_field(Some<CampaignItem> auto& item, Visit& visit) {
   visit("is_stale", item.is_stale);
   visit("compile_ms", item.compile_ms);
   visit("measure_ms", item.measure_ms);
+  visit("verify_ms", item.verify_ms);
   visit("roofline_us", item.roofline_us);
   visit("budget_spent", item.budget_spent);
   visit("search_end", item.search_end);

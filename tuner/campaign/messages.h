@@ -44,7 +44,7 @@ struct TuneRequest {
   bool exhaustive = false;
   InputState inputs = InputState::cold;
   std::vector<ExcludedCandidate> excluded = {};
-  std::optional<Problem> next = {};  ///< TuningOptions::next
+  std::vector<Problem> next = {};  ///< TuningOptions::next
 };
 
 /// → ProgressAnswer …, then ConsolidatedAnswer
@@ -56,7 +56,7 @@ struct ConsolidateRequest {
   std::chrono::milliseconds budget{2000};  ///< for each size
   InputState inputs = InputState::cold;
   std::vector<ExcludedCandidate> excluded = {};
-  std::optional<Problem> next = {};  ///< TuningOptions::next
+  std::vector<Problem> next = {};  ///< TuningOptions::next
 };
 
 /// Asks a compiler: → CompiledAnswer or CompileFailedAnswer

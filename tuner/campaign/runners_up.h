@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <hone/device_facts.h>
@@ -27,12 +29,14 @@ class RunnersUp {
   /// The time that its tuning took, as the cache has it.
   double tuning_ms(std::size_t problem) { return tuned(problem).tuning_ms; }
 
-  /// True if the tuning of a problem knows what a candidate is worth: it was measured, or it failed or was wrong.
-  bool is_known(std::size_t problem, const Candidate& candidate);
+  /// How many times as long as the winner of a problem a candidate takes, by the problem's own tuning: as measured or,
+  /// for one whose code was compiled but not run, as expected. Infinity: it failed or was wrong. nullopt: not known.
+  std::optional<double> ratio(std::size_t problem, const Candidate& candidate);
 
  private:
   struct Tuned {
-    std::vector<Candidate> known, runners_up;
+    std::vector<std::pair<Candidate, double>> ratios;
+    std::vector<Candidate> runners_up;
     double tuning_ms = 0;
   };
 

@@ -17,6 +17,12 @@ struct RunnerUp {
   std::size_t nearest_winner = 0;
 };
 
+/// A candidate that is not measured at a row, because it is known to be no match for the fastest there.
+struct SlowCandidate {
+  Candidate candidate;
+  double ratio = 0;  ///< how many times as long as the fastest it takes; 0: it may not serve the row
+};
+
 /// A tuned problem of a sweep, or one between two of them.
 struct SweepRow {
   Problem problem;
@@ -26,6 +32,7 @@ struct SweepRow {
   bool is_center = false;                 ///< of those that are measured between two tuned ones; it is measured first
   bool may_change = true;                 ///< otherwise it stays with that winner
   std::vector<RunnerUp> runners_up = {};  ///< of the tuned problems beside it: compared as well
+  std::vector<SlowCandidate> slow = {};   ///< not compared
   std::optional<Candidate> chosen = {};   ///< of one between; else the nearest winner serves it
   Tuning comparison = {};                 ///< without trials where nothing was measured
 };

@@ -89,6 +89,7 @@ std::vector<Candidate> SweepComparison::list_compared(std::span<const SweepRow> 
   }
   if (are_all_alike) return {};
   for (const RunnerUp& runner_up : rows[row].runners_up) add_candidate(runner_up.candidate, compared);
+  for (const SlowCandidate& slow : rows[row].slow) std::erase(compared, slow.candidate);
   return compared;
 }
 
@@ -118,6 +119,12 @@ void SweepComparison::record(std::size_t row, const Tuning& here, const Tuning* 
 void SweepComparison::record_only(std::size_t row, const Candidate& candidate) {
   std::ranges::fill(ratios_at(row), 0);
   ratios_at(row)[index_of(candidate)] = 1;
+}
+
+void SweepComparison::record_slow(std::span<const SweepRow> rows, std::size_t row) {
+  for (const SlowCandidate& slow : rows[row].slow)
+    if (const std::size_t index = index_of(slow.candidate); index < candidates_.size())
+      ratios_at(row)[index] = slow.ratio;
 }
 
 void SweepComparison::fill_unmeasured(std::span<const SweepRow> rows) {

@@ -31,8 +31,8 @@ class SweepComparison {
   std::size_t index_of(const Candidate& candidate) const;
 
   /// Returns what has to be measured at a row: at a tuned one all winners, at one between those that are near the
-  /// fastest at one of the tuned rows beside it, which are measured by then; and the row's runners-up. Nothing where
-  /// all are as fast as the fastest beside it.
+  /// fastest at one of the tuned rows beside it, which are measured by then; and the row's runners-up; but none of
+  /// SweepRow::slow. Nothing where all are as fast as the fastest beside it.
   std::vector<Candidate> list_compared(std::span<const SweepRow> rows, std::size_t row) const;
 
   /// `here` and, unless it is empty, `corner` are what the candidates take at a row and at the largest corner of its
@@ -41,6 +41,9 @@ class SweepComparison {
 
   /// Nothing but `candidate` may serve the row.
   void record_only(std::size_t row, const Candidate& candidate);
+
+  /// Records SweepRow::slow beside what was recorded.
+  void record_slow(std::span<const SweepRow> rows, std::size_t row);
 
   /// Rows that were not measured count as the next larger one that was.
   void fill_unmeasured(std::span<const SweepRow> rows);

@@ -31,6 +31,7 @@ std::string why_nothing_won(const Tuning& tuning) {
 void record(const Tuning& tuning, CampaignItem& item) {
   item.compile_ms = tuning.compile_ms;
   item.measure_ms = tuning.measure_ms;
+  item.verify_ms = tuning.verify_ms;
   item.budget_spent = tuning.budget_spent;
   item.search_end = tuning.search_end;
   item.rank_correlation = tuning.rank_correlation;

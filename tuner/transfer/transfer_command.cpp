@@ -14,6 +14,8 @@
 #include <ostream>
 #include <string>
 #include <system_error>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <hone/device.h>
@@ -21,6 +23,7 @@
 #include <hone/sdk/transfer.h>
 
 #include "cache/store.h"
+#include "tuner/campaign/compilers.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/context/gpu_facts.h"
 #include "tuner/context/json_output.h"
@@ -112,23 +115,50 @@ void judge(std::vector<Transferred>& all, const TunedFile& native) {
 }
 
 /// Each winner of the file that was measured in a class has what was chosen for that class, over its own sizes.
-std::int64_t store_all(const TunedFile& from, const std::vector<Transferred>& all, std::shared_ptr<Device> device,
-                       const std::filesystem::path& path) {
+std::vector<TransferredWinner> winners_of(const TunedFile& from, const std::vector<Transferred>& all) {
   std::map<std::string, const Transferred*> by_class;
   for (const Transferred& each : all) by_class[class_text(each.tuned->winner.problem)] = &each;
-  TransferStore store(std::move(device), path);
-  std::int64_t stored = 0;
+  std::vector<TransferredWinner> winners;
   for (const cache::StoredWinner& winner : from.winners) {
     const std::optional<Problem> problem = problem_of(winner.key.problem, winner.winner.tuned_extents);
     const auto found = problem ? by_class.find(class_text(*problem)) : by_class.end();
     if (found == by_class.end()) continue;
-    std::array<SizeRange, 3> sizes;
-    for (std::size_t i = 0; i < sizes.size(); ++i)
-      sizes[i] = {winner.key.problem.sizes[i].first, winner.key.problem.sizes[i].last};
     const Transferred& each = *found->second;
-    stored += store.store(*problem, sizes, each.choice.candidate, each.tuned->winner.device->name) ? 1 : 0;
+    TransferredWinner& transferred = winners.emplace_back(
+        TransferredWinner{.problem = *problem, .sizes = {}, .candidate = each.choice.candidate,
+                          .lender = each.tuned->winner.device->name});
+    for (std::size_t i = 0; i < transferred.sizes.size(); ++i)
+      transferred.sizes[i] = {winner.key.problem.sizes[i].first, winner.key.problem.sizes[i].last};
   }
-  return stored;
+  return winners;
+}
+
+struct StoredCounts {
+  std::int64_t stored = 0;
+  std::int64_t kept = 0;  ///< that an earlier, interrupted transfer stored
+};
+
+/// Stores the winners, in processes that compile as campaigns do, and tells on standard error how far it is: a line for
+/// each problem, whose winners for several ranges of sizes follow each other.
+StoredCounts store_all(const std::vector<TransferredWinner>& winners, const std::shared_ptr<Device>& device,
+                       const std::filesystem::path& path, bool quiet, const Context& context) {
+  const std::vector<std::string> compiler{context.environment.worker_program, std::string(kCompilerCommand)};
+  TransferStore store(compiling_elsewhere(device, compiler, std::thread::hardware_concurrency()), path);
+  StoredCounts counts;
+  std::string last;
+  store.store(winners, [&](std::size_t index, TransferOutcome outcome) {
+    counts.stored += outcome == TransferOutcome::stored ? 1 : 0;
+    counts.kept += outcome == TransferOutcome::kept ? 1 : 0;
+    if (quiet || outcome == TransferOutcome::kept) return;
+    std::string text = printable(problem_label(winners[index].problem));
+    if (outcome == TransferOutcome::unusable) text += ": does not run there";
+    if (text == last) return;
+    context.err << fmt::format("[{:>{}}/{}] {}", index + 1, fmt::formatted_size("{}", winners.size()), winners.size(),
+                               text)
+                << std::endl;
+    last = std::move(text);
+  });
+  return counts;
 }
 
 nlohmann::ordered_json to_json(const Transferred& each) {
@@ -163,6 +193,7 @@ void set_up_transfer(CLI::App& app, TransferOptions& options) {
   one_of(sub->add_option("--gpu", options.gpu)->take_last(), gpu_words);
   file_name(sub->add_option("--cache", options.cache)->take_last());
   file_name(sub->add_option("--judge", options.judge)->take_last());
+  sub->add_flag("-q,--quiet", options.quiet)->disable_flag_override();
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 
@@ -177,16 +208,19 @@ ExitCode run_transfer(const TransferOptions& options, const Context& context) {
   const DeviceFacts to = device ? device->facts() : *native->classes.front().winner.device;
   const TunedFile from = read_tuned(options.from);
   std::vector<Transferred> all = transfer(from, to);
-  std::int64_t stored = 0;
+  StoredCounts counts;
   std::filesystem::path path;
   if (native) {
     judge(all, *native);
   } else {
     path = required_cache_path(options.cache, context.environment.session_options());
-    stored = store_all(from, all, device, path);
+    counts = store_all(winners_of(from, all), device, path, options.quiet, context);
   }
   if (options.json) {
-    nlohmann::ordered_json json{{"gpu", facts_json(to)}, {"stored", stored}, {"winners", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json json{{"gpu", facts_json(to)},
+                                {"stored", counts.stored},
+                                {"kept", counts.kept},
+                                {"winners", nlohmann::ordered_json::array()}};
     for (const Transferred& each : all) json["winners"].push_back(to_json(each));
     print_json(json, context);
     return ExitCode::ok;
@@ -196,7 +230,9 @@ ExitCode run_transfer(const TransferOptions& options, const Context& context) {
                                        from.classes.front().winner.device->name, to.name))
               << '\n';
   if (native) print_regrets(all, context);
-  else context.out << fmt::format("{} in {}\n", count_text(stored, "transferred winner"), printable(path.string()));
+  else context.out << fmt::format("{} in {}{}\n", count_text(counts.stored, "transferred winner"),
+                                  printable(path.string()),
+                                  counts.kept > 0 ? fmt::format("; {} more were there already", counts.kept) : "");
   return ExitCode::ok;
 }
 

@@ -18,6 +18,7 @@ struct TransferOptions {
   std::string gpu;
   std::string cache;
   std::string judge;
+  bool quiet = false;
   bool json = false;
 };
 

@@ -82,6 +82,13 @@ Json tune_json(const CampaignResult& result, std::chrono::milliseconds elapsed, 
             {"problems", Json::array()},
             {"sweeps", Json::array()},
             {"elapsed_ms", elapsed.count()},
+            {"device_ms",
+             {{"waiting_for_compiler", result.times.waiting_for_compiler_ms},
+              {"measuring", result.times.measuring_ms},
+              {"verifying", result.times.verifying_ms},
+              {"comparing_sizes", result.times.comparing_sizes_ms},
+              {"storing", result.times.storing_ms},
+              {"idle", result.times.idle_ms}}},
             {"interrupted", result.interrupted},
             {"out_of_budget", result.out_of_budget}};
   for (const CampaignDevice& device : result.devices)

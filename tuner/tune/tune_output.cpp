@@ -9,6 +9,7 @@
 #include <cmath>
 #include <ostream>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tuner/problems/problem_text.h"
@@ -119,6 +120,24 @@ void print_measuring(const CampaignResult& result, std::ostream& out) {
   if (discarded > 0) {
     out << fmt::format("{} samples thrown away: the device was throttled or busy with others' work\n", discarded);
   }
+}
+
+/// What the devices spent their time with, the parts of a hundredth at least.
+std::string times_text(const CampaignTimes& times) {
+  using Part = std::pair<double, std::string_view>;
+  const std::array parts{Part(times.waiting_for_compiler_ms, "waiting for the compiler"),
+                         Part(times.measuring_ms, "measuring"),
+                         Part(times.verifying_ms, "verifying"),
+                         Part(times.comparing_sizes_ms, "comparing sizes"),
+                         Part(times.storing_ms, "storing and the like"),
+                         Part(times.idle_ms, "idle")};
+  double all_ms = 0;
+  for (const auto& part : parts) all_ms += part.first;
+  std::string text;
+  for (const auto& [ms, what] : parts)
+    if (ms >= 0.01 * all_ms && ms > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", share_text(ms, all_ms), what);
+  return text;
 }
 
 std::string consolidated_text(const SweepResult& sweep) {
@@ -269,6 +288,8 @@ void print_summary(const CampaignResult& result, std::chrono::milliseconds elaps
   }
   context.out << fmt::format("\n{}; compiling {}, measuring {}, in all {}\n", totals, duration(compile_ms),
                              duration(measure_ms), format_duration(elapsed));
+  if (const std::string times = times_text(result.times); !times.empty())
+    context.out << fmt::format("time of the devices: {}\n", times);
   print_measuring(result, context.out);
 }
 

@@ -224,7 +224,7 @@ class Session {
 
   /// Dispatches each problem of `served` to the winner of `tuning` from now on, and stores that. The problems may
   /// differ from the tuned one in their extents only; the trials are stored with the tuned one, where the winner is
-  /// verified, for about as long as the tuning took. Throws Error(invalid_argument), and changes nothing, if there is no
+  /// verified, for about a quarter of the time that the tuning took. Throws Error(invalid_argument), and changes nothing, if there is no
   /// winner or it cannot serve one of the problems.
   void adopt(const Tuning& tuning, std::span<const Problem> served);
 

@@ -96,7 +96,7 @@ struct TuningOptions {
   /// Trials of a neighbouring problem, from which the search learns the errors of the model.
   std::vector<Trial> nearby = {};
 
-  /// If not empty, only these candidates are measured, side by side.
+  /// If not empty, only these candidates are measured, side by side, those of `start_from` first.
   std::vector<Candidate> only = {};
 
   /// Verify the winner. Without it, the winner is merely the fastest.
@@ -109,9 +109,10 @@ struct TuningOptions {
   /// the process is known. It is called before every sample and must be quick.
   std::function<void(const Candidate&)> on_run = {};
 
-  /// The problem that will be tuned next. On a GPU its first policies are compiled while this problem is measured, and
-  /// that may go on after tune() has returned. Without it, nothing is being compiled when tune() returns.
-  std::optional<Problem> next = {};
+  /// The problems that will be tuned next, in this order. On a GPU their first policies are compiled while this problem
+  /// is measured, and that may go on after tune() has returned. Without them, nothing is being compiled when tune()
+  /// returns.
+  std::vector<Problem> next = {};
 
   std::stop_token stop = {};  ///< ends the tuning early, without a winner
   std::function<void(const TuningProgress&)> on_progress = {};  ///< called from the thread that called tune()
@@ -123,8 +124,9 @@ struct Tuning {
   std::vector<Trial> trials;  ///< best first, then by verdict; policies not compiled are one trial for each reason
   std::optional<std::size_t> winner;  ///< index into trials; empty if stopped, or if no candidate worked
   std::shared_ptr<const Binary> winner_binary;
-  double compile_ms = 0;
-  double measure_ms = 0;
+  double compile_ms = 0;  ///< of waiting for the compiler
+  double measure_ms = 0;  ///< with verifying
+  double verify_ms = 0;
   bool budget_spent = false;
   bool stopped = false;
   bool has_compiled = false;  ///< true if any policy compiled

@@ -111,10 +111,12 @@ TEST_F(PlanTableTest, TunedWinnersOfAFamilyAreListedOnce) {
   install(family_.problem(3 * kSize), false);
   plans_.lend_to_graph(in_context(family_.problem(2 * kSize), LaunchContext::graph),
                        *plans_.find(family_.problem(2 * kSize)));
-  const std::vector<Lender> winners = plans_.tuned_winners(family_);
+  const auto all = [](const Problem&) { return true; };
+  const std::vector<Lender> winners = plans_.tuned_winners(family_, all);
   ASSERT_THAT(winners, SizeIs(1));
   EXPECT_EQ(winners[0].problem.launch_context, LaunchContext::stream);
-  EXPECT_THAT(plans_.tuned_winners(TotalFamily()), IsEmpty());
+  EXPECT_THAT(plans_.tuned_winners(TotalFamily(), all), IsEmpty());
+  EXPECT_THAT(plans_.tuned_winners(family_, [](const Problem&) { return false; }), IsEmpty());
 }
 
 TEST_F(PlanTableTest, AFailureIsThatOfTheWholeClass) {

@@ -138,7 +138,7 @@ TEST_F(SessionCompareTest, WhatIsTunedNextIsCompiledMeanwhile) {
   Problem graph = family_.problem(kSize);
   graph.launch_context = LaunchContext::graph;
   TuningOptions tuning{.budget = 1min};
-  tuning.next = other_family.problem(kSize);
+  tuning.next = {other_family.problem(kSize)};
   tuning.on_progress = [&](const TuningProgress& progress) {
     const auto patience = std::chrono::steady_clock::now() + 10s;
     while (progress.phase == TuningPhase::measuring && device_->compiles() < 24 &&
@@ -151,6 +151,36 @@ TEST_F(SessionCompareTest, WhatIsTunedNextIsCompiledMeanwhile) {
   EXPECT_EQ(device_->compiles(), 24);
 }
 
+TEST_F(SessionCompareTest, WhatIsTunedLaterIsCompiledMeanwhileToo) {
+  TotalFamilyOptions third = another_family();
+  third.source_comment = "// of another operation";
+  const TotalFamily other_family(another_family()), third_family(third);
+  Session session(device_, options(MissPolicy::error));
+  TuningOptions tuning{.budget = 1min};
+  tuning.next = {other_family.problem(kSize), third_family.problem(kSize)};
+  tuning.on_progress = [&](const TuningProgress& progress) {
+    const auto patience = std::chrono::steady_clock::now() + 10s;
+    while (progress.phase == TuningPhase::measuring && device_->compiles() < 36 &&
+           std::chrono::steady_clock::now() < patience)
+      std::this_thread::sleep_for(1ms);
+  };
+  session.tune(family_.problem(kSize), tuning);
+  EXPECT_EQ(device_->compiles(), 36);
+}
+
+TEST_F(SessionCompareTest, ProblemsWhoseWinnersShareCodeShareAModule) {
+  Session session(device_, options(MissPolicy::error));
+  const Tuning tuning = session.tune(family_.problem(kSize), {.budget = 1min});
+  const int loads = device_->loads();
+  std::vector<Problem> served;
+  for (int i = 1; i <= 16; ++i) served.push_back(family_.problem(kSize + 1000 * i));
+  session.adopt(tuning, served);
+  EXPECT_EQ(device_->loads(), loads);
+  Session another(device_, options(MissPolicy::error));
+  for (const Problem& problem : served) another.prepare(problem);
+  EXPECT_EQ(device_->loads(), loads + 1);
+}
+
 TEST_F(SessionCompareTest, WhereNothingIsNextNothingIsCompiledAnyMore) {
   const TotalFamily other_family(another_family());
   Session session(device_, options(MissPolicy::error));
@@ -160,7 +190,7 @@ TEST_F(SessionCompareTest, WhereNothingIsNextNothingIsCompiledAnyMore) {
     ++compiled;
   };
   TuningOptions first{.budget = 1min};
-  first.next = other_family.problem(kSize);
+  first.next = {other_family.problem(kSize)};
   session.tune(family_.problem(kSize), first);
   session.tune(family_.problem(4 * kSize), {.budget = 1min});
   const int compiles = device_->compiles();

@@ -268,25 +268,41 @@ TEST(BinaryMemo, AheadWaitsForWhatIsNeededNow) {
   std::vector<std::string> compiled;
   const CompilingDevice device([&, end = may_end.get_future().share()](const Unit& unit) {
     has_begun = true;
-    if (unit.source == "now") end.wait();
+    if (unit.source != "ahead") end.wait();
     const std::scoped_lock lock(mutex);
     compiled.push_back(unit.source);
     return binary_of(unit);
   });
-  const auto unit = [](const char* source) {
-    Unit made;
-    made.source = source;
-    return std::vector<Unit>{made};
-  };
+  Unit unit;
+  unit.source = "ahead";
+  const std::vector<Unit> needed = different_units(static_cast<int>(std::thread::hardware_concurrency()));
   BinaryMemo memo;
-  std::jthread now([&] { memo.compile(device, unit("now")); });
+  std::jthread now([&] { memo.compile(device, needed); });
   while (!has_begun) std::this_thread::yield();
-  const BinaryMemo::Ahead ahead = memo.compile_ahead(device, [&] { return unit("ahead"); });
+  const BinaryMemo::Ahead ahead = memo.compile_ahead(device, [&] { return std::vector{unit}; });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_LE(memo.compiled(), needed.size());
   may_end.set_value();
-  while (memo.compiled() < 2) std::this_thread::yield();
-  memo.compile(device, unit("ahead"));
-  EXPECT_THAT(compiled, ElementsAre("now", "ahead"));
+  while (memo.compiled() <= needed.size()) std::this_thread::yield();
+  memo.compile(device, std::vector{unit});
+  EXPECT_THAT(compiled, SizeIs(needed.size() + 1));
+}
+
+TEST(BinaryMemo, WhatIsNeededNowLeavesTheOtherCoresToWhatIsCompiledAhead) {
+  if (std::thread::hardware_concurrency() < 4) GTEST_SKIP() << "two cores are left to others";
+  std::promise<void> may_end;
+  const CompilingDevice device([end = may_end.get_future().share()](const Unit& unit) {
+    if (unit.source == "now") end.wait();
+    return binary_of(unit);
+  });
+  Unit unit;
+  unit.source = "now";
+  BinaryMemo memo;
+  std::jthread now([&] { memo.compile(device, std::vector{unit}); });
+  while (memo.compiled() == 0) std::this_thread::yield();
+  const BinaryMemo::Ahead ahead = memo.compile_ahead(device, [] { return different_units(4); });
+  while (memo.compiled() < 5) std::this_thread::yield();
+  may_end.set_value();
 }
 
 }  // namespace

@@ -17,13 +17,12 @@ constexpr std::string_view kFormat = "fake";
 /// What Kernel::handle points to.
 struct Loaded {
   std::string source;
-  FakeKernel behaviour;
 };
 
 class FakeModule final : public Module {
  public:
-  FakeModule(Loaded loaded, std::size_t entries) : loaded_(std::move(loaded)) {
-    kernels_.assign(entries, {.handle = &loaded_, .resources = loaded_.behaviour.resources});
+  FakeModule(Loaded loaded, const Resources& resources, std::size_t entries) : loaded_(std::move(loaded)) {
+    kernels_.assign(entries, {.handle = &loaded_, .resources = resources});
   }
   const Kernel& kernel(int entry) const override { return kernels_.at(static_cast<std::size_t>(entry)); }
 
@@ -126,13 +125,14 @@ std::unique_ptr<Module> FakeDevice::load(const Binary& binary, const std::vector
   if (binary.format != kFormat) throw Error(ErrorCode::device_failed, "not a binary of this device");
   if (binary.entries != symbols) throw Error(ErrorCode::device_failed, "its kernels have other symbols");
   std::string source(reinterpret_cast<const char*>(binary.code.data()), binary.code.size());
-  FakeKernel behaviour = script(source);
+  const FakeKernel behaviour = script(source);
   if (!behaviour.load_error.empty()) throw Error(ErrorCode::device_failed, behaviour.load_error);
-  return std::make_unique<FakeModule>(Loaded{std::move(source), std::move(behaviour)}, entries.size());
+  ++loads_;
+  return std::make_unique<FakeModule>(Loaded{std::move(source)}, behaviour.resources, entries.size());
 }
 
 int FakeDevice::resident_blocks(const Kernel& kernel, int, std::size_t) const {
-  return static_cast<const Loaded*>(kernel.handle)->behaviour.resident_blocks;
+  return script(static_cast<const Loaded*>(kernel.handle)->source).resident_blocks;
 }
 
 void* FakeDevice::allocate(std::size_t bytes) {
@@ -260,21 +260,21 @@ void FakeDevice::replay(const CapturedWork& work, Stream stream) {
 }
 
 void FakeDevice::run(const Kernel& kernel, const Launch& launch, bool in_graph) {
-  const Loaded& loaded = *static_cast<const Loaded*>(kernel.handle);
+  const std::string& source = static_cast<const Loaded*>(kernel.handle)->source;
+  const FakeKernel behaviour = script(source);
   int count = 0;
   {
     const std::scoped_lock lock(mutex_);
-    count = ++launches_[loaded.source];
-    const FakeKernel& kernel_time = loaded.behaviour;
-    now_us_ += drift(in_graph && kernel_time.graph_us >= 0 ? kernel_time.graph_us : kernel_time.us, now_us_);
+    count = ++launches_[source];
+    now_us_ += drift(in_graph && behaviour.graph_us >= 0 ? behaviour.graph_us : behaviour.us, now_us_);
   }
-  if (loaded.behaviour.loses_device) is_lost_ = true;
+  if (behaviour.loses_device) is_lost_ = true;
   require_found();
-  if (count == loaded.behaviour.fails_at_launch) throw Error(ErrorCode::device_failed, "the launch failed");
-  if (!loaded.behaviour.computes) return;
+  if (count == behaviour.fails_at_launch) throw Error(ErrorCode::device_failed, "the launch failed");
+  if (!behaviour.computes) return;
   std::int64_t result = result_of(launch);
-  if (loaded.behaviour.is_wrong) ++result;
-  if (loaded.behaviour.is_unsteady) result += count;
+  if (behaviour.is_wrong) ++result;
+  if (behaviour.is_unsteady) result += count;
   std::memcpy(argument<void*>(launch, 2), &result, sizeof(result));
 }
 

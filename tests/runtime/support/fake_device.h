@@ -16,7 +16,7 @@
 
 namespace hone {
 
-/// How the kernel of one policy behaves. Found by the unit's source: TotalFamily spells its policy there.
+/// How the kernel of one policy behaves when it is used. Found by the unit's source: TotalFamily spells its policy there.
 struct FakeKernel {
   double us = 10;                ///< what a launch takes on the fake clock
   double graph_us = -1;          ///< the same in a replayed graph; negative: as `us`
@@ -61,6 +61,7 @@ class FakeDevice final : public Device {
 
   // --- what happened ---
   int compiles() const { return compiles_; }
+  int loads() const { return loads_; }
   int allocations() const { return allocations_; }
   int timings() const { return timings_; }
   int captures() const { return graphs_; }  ///< calls of capture()
@@ -106,6 +107,7 @@ class FakeDevice final : public Device {
 
   DeviceFacts facts_;
   mutable std::atomic<int> compiles_ = 0;
+  std::atomic<int> loads_ = 0;
   std::atomic<int> allocations_ = 0;
   std::atomic<int> timings_ = 0;
   std::atomic<int> graphs_ = 0;

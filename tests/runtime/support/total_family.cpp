@@ -67,6 +67,10 @@ Reason TotalFamily::is_valid(const ProblemClass& problem_class, const Policy& po
   return policy[kThreads] > options_.most_threads ? "too many threads" : "";
 }
 
+Reason TotalFamily::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts&) const {
+  return options_.prunes ? options_.prunes(problem_class, policy) : Reason{};
+}
+
 Unit TotalFamily::unit(const ProblemClass&, const Policy& policy) const {
   using Entries = std::vector<std::string>;
   return {.name = options_.space.to_string(policy),

@@ -21,6 +21,7 @@ struct TotalFamilyOptions {
   bool is_reproducible = false;
   std::vector<std::string_view> extent_names{"n"};
   std::function<std::string(const ProblemClass&, const Policy&)> rejects = {};  ///< further reasons; "": none
+  std::function<Reason(const ProblemClass&, const Policy&)> prunes = {};
   std::string source_comment = {};  ///< behind the spelled policy: another text of the same kernel
   std::vector<std::string_view> operations{"total"};  ///< all do the same
   std::string arithmetic = {};
@@ -46,6 +47,7 @@ class TotalFamily final : public KernelFamily {
   bool offers_reproducible(const Problem&) const override { return options_.is_reproducible; }
   std::string arithmetic(const Problem&) const override { return options_.arithmetic; }
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override;
   Unit unit(const ProblemClass& problem_class, const Policy& policy) const override;
   WorkShape shape(const Problem& problem, const Policy& policy) const override;
   std::int64_t bytes_moved(const Problem& problem) const override;

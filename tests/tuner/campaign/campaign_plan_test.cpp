@@ -62,6 +62,13 @@ class CampaignPlanTest : public ::testing::Test {
     return tune->request.problem.extents[0];
   }
 
+  /// The sizes that are compiled while the device tunes what tunes_next() returned.
+  std::vector<std::int64_t> next() const {
+    std::vector<std::int64_t> sizes;
+    for (const Problem& problem : request_.next) sizes.push_back(problem.extents[0]);
+    return sizes;
+  }
+
   std::vector<WeightedProblem> problems_{{.problem = sum_of(1024)}, {.problem = sum_of(4096), .weight = 3}};
   CampaignOptions options_;
   bool kept_is_stale_ = false;
@@ -74,12 +81,11 @@ TEST_F(CampaignPlanTest, ProblemsAreTunedInTheirOrderAndThenConsolidated) {
   CampaignPlan& plan = start({device("a", "one")});
   EXPECT_FALSE(plan.is_done(plan.groups()[0]));
   EXPECT_EQ(tunes_next(), 1024);
-  ASSERT_TRUE(request_.next);
-  EXPECT_EQ(request_.next->extents[0], 4096) << "it is compiled meanwhile";
+  EXPECT_THAT(next(), ElementsAre(4096)) << "it is compiled meanwhile";
   plan.take_tuned(target_, 0, tuned(sum_of(1024)), {});
   EXPECT_EQ(tunes_next(), 4096);
   EXPECT_EQ(request_.weight, 3);
-  EXPECT_EQ(request_.next, std::nullopt);
+  EXPECT_THAT(next(), IsEmpty());
   EXPECT_EQ(plan.next_step(0, kUnlimited).index(), 0U) << "the last one is not tuned yet";
   plan.take_tuned(target_, 0, tuned(sum_of(4096)), {"a candidate"});
   EXPECT_THAT(plan.result().items[1].died, ElementsAre("a candidate"));
@@ -127,13 +133,28 @@ TEST_F(CampaignPlanTest, EachDeviceIsAtASweepOfItsOwnWhileThereAreEnough) {
                {.problem = max_of(2048)}, {.problem = max_of(8192)}};
   start({device("a", "one"), device("b", "one")});
   EXPECT_EQ(tunes_next(0), 1024);
-  EXPECT_EQ(request_.next->extents[0], 4096);
+  EXPECT_THAT(next(), ElementsAre(4096, 16384));
   EXPECT_EQ(tunes_next(1), 2048) << "sizes of a sum share kernels, which the other device compiles";
-  EXPECT_EQ(request_.next->extents[0], 8192);
+  EXPECT_THAT(next(), ElementsAre(8192));
   EXPECT_EQ(tunes_next(0), 4096);
   EXPECT_EQ(tunes_next(1), 8192);
-  EXPECT_EQ(request_.next->extents[0], 16384) << "sums are all that is left";
+  EXPECT_THAT(next(), ElementsAre(16384)) << "sums are all that is left";
   EXPECT_EQ(tunes_next(1), 16384);
+}
+
+TEST_F(CampaignPlanTest, SeveralSweepsAreCompiledAheadAndNoneForTwoDevices) {
+  problems_.clear();
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::min, ReduceOp::mean})
+    problems_.push_back({.problem = reduce_problem(op, DType::f32, 1000 * (1 + static_cast<int>(problems_.size())))});
+  start({device("a", "one"), device("b", "one")});
+  EXPECT_EQ(tunes_next(0), 1000);
+  EXPECT_THAT(next(), ElementsAre(2000, 3000)) << "one is left for the other device";
+  EXPECT_EQ(tunes_next(1), 4000);
+  EXPECT_THAT(next(), ElementsAre(3000)) << "it ends with what comes to the other device last";
+  EXPECT_EQ(tunes_next(0), 2000);
+  plan_->give_back(target_, 0);
+  EXPECT_EQ(tunes_next(1), 2000) << "the first device is lost";
+  EXPECT_THAT(next(), ElementsAre(3000));
 }
 
 TEST_F(CampaignPlanTest, ProblemOfOneKindOfDeviceIsForItAlone) {

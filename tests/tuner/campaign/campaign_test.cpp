@@ -4,7 +4,10 @@
 #include <hone/reduce_axis.h>
 #include <hone/session.h>
 
+#include <chrono>
+#include <numeric>
 #include <set>
+#include <vector>
 
 #include "tests/tuner/campaign/campaign_fixture.h"
 #include "tests/support/names.h"
@@ -28,7 +31,9 @@ TEST_F(CampaignTest, TunesWhatHasNoWinnerAndKeepsWhatHas) {
   EXPECT_EQ(first.cache_failure, "");
 
   const auto before = tunings();
+  const auto start = std::chrono::steady_clock::now();
   const CampaignResult second = run(three_sizes(), options());
+  const double elapsed_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   EXPECT_EQ(recorder_.to_tune, 2U);
   EXPECT_EQ(recorder_.already, 1U);
   EXPECT_EQ(second.items[0].outcome, Outcome::tuned);
@@ -36,6 +41,12 @@ TEST_F(CampaignTest, TunesWhatHasNoWinnerAndKeepsWhatHas) {
   EXPECT_EQ(second.items[1].candidate, first.items[0].candidate);
   EXPECT_EQ(second.items[1].median_us, first.items[0].median_us);
   EXPECT_THAT(tunings(), ::testing::Contains(before.at(0)));
+
+  const CampaignTimes& times = second.times;
+  const std::vector<double> parts{times.waiting_for_compiler_ms, times.measuring_ms, times.verifying_ms,
+                                  times.comparing_sizes_ms,      times.storing_ms,   times.idle_ms};
+  EXPECT_THAT(parts, Each(::testing::Gt(0)));
+  EXPECT_NEAR(std::accumulate(parts.begin(), parts.end(), 0.0), elapsed_ms, 0.05 * elapsed_ms);
 }
 
 TEST_F(CampaignTest, WhatNoDeviceHasRoomForIsSkippedAndTheRestGoesOn) {

@@ -49,11 +49,24 @@ class ConsolidateWinnersTest : public FakeSessionTest {
     return tuning.trials.at(tuning.winner.value()).candidate;
   }
 
-  ConsolidatedAnswer consolidate(Session& session, std::int64_t larger = kLarger, const WorkHooks& hooks = {}) {
+  ConsolidatedAnswer consolidate(Session& session, std::int64_t larger = kLarger, const WorkHooks& hooks = {},
+                                 std::chrono::milliseconds budget = 1min) {
     const ConsolidateRequest request{.problems = {family_.problem(kSmaller), family_.problem(larger)},
                                      .may_change = {true, true},
-                                     .budget = 1min};
+                                     .budget = budget};
     return consolidate_winners(session, request, hooks);
+  }
+
+  /// The rows that are measured, of which the first and the last one are tuned.
+  std::vector<int> rows_measured(Session& session, std::int64_t larger) {
+    std::vector<int> rows;
+    const auto on_progress = [&](const TuningProgress& progress) {
+      if (progress.phase == TuningPhase::measuring) rows.push_back(progress.done);
+    };
+    const ConsolidatedAnswer result = consolidate(session, larger, {.on_progress = on_progress});
+    EXPECT_EQ(result.sweep.failure, "");
+    filled_ = result.sweep.filled;
+    return rows;
   }
 
   /// The rows that were measured between two tuned ones that are four octaves apart, in that order.
@@ -63,17 +76,8 @@ class ConsolidateWinnersTest : public FakeSessionTest {
     tune(session, kSmaller, {{kOne, 50}, {kOther, 100}}, tuning_ms);
     tune(session, kFarLarger, {{kOne, 100}, {kOther, 50}}, tuning_ms);
     us_ = {{kOne, 50}, {kOther, 55}};
-    std::vector<int> rows;
-    int total = 0;
-    const auto on_progress = [&](const TuningProgress& progress) {
-      rows.push_back(progress.done);
-      total = progress.total;
-    };
-    const ConsolidatedAnswer result = consolidate(session, kFarLarger, {.on_progress = on_progress});
-    EXPECT_EQ(result.sweep.failure, "");
-    EXPECT_EQ(total, 17);
-    EXPECT_EQ(result.sweep.filled, 15U) << "measured or not, all are served";
-    std::erase_if(rows, [&](int row) { return row == 0 || row == total - 1; });
+    std::vector<int> rows = rows_measured(session, kFarLarger);
+    EXPECT_EQ(filled_, 15U) << "measured or not, all are served";
     return rows;
   }
 
@@ -81,6 +85,7 @@ class ConsolidateWinnersTest : public FakeSessionTest {
   const std::string kOther = "threads=256 work=2 finish=alone";
   const std::string kThird = "threads=128 work=4 finish=alone";
   std::map<std::string, double> us_;
+  std::size_t filled_ = 0;  ///< classes between, in the last rows_measured()
 };
 
 TEST_F(ConsolidateWinnersTest, WhatASizesOwnSearchMissedIsTakenFromTheNextOne) {
@@ -102,11 +107,40 @@ TEST_F(ConsolidateWinnersTest, WhatASizesOwnSearchMeasuredIsNotMeasuredAgain) {
   EXPECT_EQ(session.prepare(family_.problem(kLarger)).winner->candidate, candidate(kThird));
 }
 
+TEST_F(ConsolidateWinnersTest, SizeIsNotMeasuredAgainWhereItsOwnTrialsAreClear) {
+  Session session(device_, options(MissPolicy::error));
+  tune(session, kSmaller, {{kOne, 50}, {kOther, 100}});
+  tune(session, kLarger, {{kOne, 100}, {kOther, 50}});
+  EXPECT_THAT(rows_measured(session, kLarger), ::testing::UnorderedElementsAre(1, 2, 3)) << "those between";
+}
+
+TEST_F(ConsolidateWinnersTest, NothingIsMeasuredWhereTheFamilyWouldPruneIt) {
+  Session session(device_, options(MissPolicy::error));
+  tune(session, kSmaller, {{kOne, 50}});
+  tune(session, kLarger, {{kOther, 50}});
+  TotalFamilyOptions pruning{.alone_is_one_block = true};
+  pruning.prunes = [](const ProblemClass&, const Policy&) { return Reason("an opinion"); };
+  family_ = TotalFamily(std::move(pruning));
+  const std::map<std::string, int> before = device_->launches();
+  EXPECT_EQ(consolidate(session).sweep.winners, 2U);
+  EXPECT_EQ(device_->launches(), before);
+}
+
+TEST_F(ConsolidateWinnersTest, SizeWhoseBudgetEndsBeforeOthersAreMeasuredKeepsItsWinner) {
+  Session session(device_, options(MissPolicy::error));
+  tune(session, kSmaller, {{kOne, 50}});
+  tune(session, kLarger, {{kOther, 50}});
+  us_ = {{kOne, 50}, {kOther, 50}};
+  consolidate(session, kLarger, {}, 0ms);
+  EXPECT_EQ(session.prepare(family_.problem(kSmaller)).winner->candidate, candidate(kOne));
+  EXPECT_EQ(session.prepare(family_.problem(kLarger)).winner->candidate, candidate(kOther));
+}
+
 TEST_F(ConsolidateWinnersTest, CenterBetweenTwoSizesIsMeasuredFirst) {
   EXPECT_THAT(rows_measured_between(1e6), ::testing::ElementsAre(8, 4, 12));
 }
 
-TEST_F(ConsolidateWinnersTest, ComparingBetweenSizesTakesNoLongerThanTuningThem) {
+TEST_F(ConsolidateWinnersTest, ComparingSizesTakesAShareOfTheTimeThatTuningThemTook) {
   EXPECT_THAT(rows_measured_between(0), ::testing::IsEmpty());
 }
 

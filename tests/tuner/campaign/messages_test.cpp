@@ -72,7 +72,7 @@ std::vector<Request> requests() {
                       .exhaustive = true,
                       .inputs = InputState::warm,
                       .excluded = {{candidate(), "it hung"}},
-                      .next = usual()},
+                      .next = {usual()}},
           TuneRequest{.problem = usual()},
           ConsolidateRequest{.problems = {with_everything(), with_everything()},
                              .may_change = {true, false},
@@ -80,7 +80,7 @@ std::vector<Request> requests() {
                              .budget = milliseconds(99),
                              .inputs = InputState::warm,
                              .excluded = {{candidate(), "it died"}},
-                             .next = usual()},
+                             .next = {usual()}},
           CompileRequest{"sm_90", "unit", "source", {"first", "second"}, {"/a", "/b"}, {{{"a.cuh", "text"}}}},
           CompileRequest{"sm_90", "unit", "source", {"first"}, {}, std::nullopt},
           StopRequest{}};
@@ -138,7 +138,7 @@ TEST(CampaignMessages, ProblemsAndCandidatesAreWhatTheyWere) {
   const auto tune = std::get<TuneRequest>(request_from_json(received(requests()[2])));
   EXPECT_TRUE(same_sweep(tune.problem, with_everything()));
   EXPECT_EQ(tune.problem.extents, with_everything().extents);
-  EXPECT_TRUE(same_sweep(tune.next.value(), usual()));
+  EXPECT_TRUE(same_sweep(tune.next.at(0), usual()));
   EXPECT_EQ(tune.budget, milliseconds(1234));
   EXPECT_EQ(tune.inputs, InputState::warm);
   ASSERT_EQ(tune.excluded.size(), 1U);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <limits>
+#include <optional>
 
 #include "tests/runtime/support/session_fixture.h"
 
@@ -37,9 +39,9 @@ TEST_F(RunnersUpTest, AreTheNextThatAreAtMostATwentiethBehindAndWinNowhere) {
   const std::vector<Candidate> winners{candidate(128, 1), candidate(128, 4)};
   RunnersUp runners_up(store, device_->facts(), problems, winners);
   EXPECT_THAT(runners_up.of(0), ElementsAre(candidate(128, 2), candidate(256, 1)));
-  EXPECT_TRUE(runners_up.is_known(0, candidate(256, 4))) << "though it was far behind";
-  EXPECT_TRUE(runners_up.is_known(0, candidate(256, 2))) << "it was wrong";
-  EXPECT_FALSE(runners_up.is_known(0, {{256, 4, 0}, {.max_blocks = 7}}));
+  EXPECT_NEAR(runners_up.ratio(0, candidate(256, 4)).value(), 1.1, 1e-6) << "though it was far behind";
+  EXPECT_EQ(runners_up.ratio(0, candidate(256, 2)), std::numeric_limits<double>::infinity()) << "it was wrong";
+  EXPECT_EQ(runners_up.ratio(0, {{256, 4, 0}, {.max_blocks = 7}}), std::nullopt);
   EXPECT_THAT(runners_up.of(1), IsEmpty()) << "it was not tuned";
 }
 

@@ -74,6 +74,20 @@ TEST(SweepComparison, BetweenTwoSizesWhatIsFarBehindAtBothIsNotMeasured) {
   EXPECT_THAT(comparison.list_compared(rows, 1), IsEmpty()) << "one is left, which is the fastest at both";
 }
 
+TEST(SweepComparison, WhatIsKnownToBeSlowIsNotMeasuredAndNotChosen) {
+  std::vector<SweepRow> rows = three_rows();
+  rows[0].slow = {{kB, 1.5}, {candidate(3), 9}};
+  rows[1].slow = {{kA, 0}};
+  SweepComparison comparison(3, {kA, kB}, 2);
+  EXPECT_THAT(comparison.list_compared(rows, 0), ElementsAre(kA));
+  comparison.record_only(0, kA);
+  comparison.record_slow(rows, 0);
+  EXPECT_EQ(comparison.ratio(0, 0), 1);
+  EXPECT_EQ(comparison.ratio(0, 1), 1.5);
+  comparison.record(2, times({{kA, 12}, {kB, 10}}), nullptr, &kB);
+  EXPECT_THAT(comparison.list_compared(rows, 1), ElementsAre(kB));
+}
+
 TEST(SweepComparison, WhereAllAreAlikeNothingIsMeasuredBetween) {
   std::vector<SweepRow> rows = three_rows();
   SweepComparison comparison(3, {kA, kB}, 2);

@@ -118,6 +118,14 @@ TEST_F(TransferCommand, StoresLabelledUntunedWinnersWithCode) {
   EXPECT_EQ(winners[0].key.device.identity, tuning_identity(h200_));
   EXPECT_EQ(winners[0].winner.candidate.policy, problem_.family->space().to_string(policies_[1]));
   EXPECT_THAT(winners[0].winner.lender, Names("transfer: reduce sum f32", h100_.name));
+  EXPECT_THAT(run.err, Names("[1/1]", "sum f32"));
+
+  const CommandRun again =
+      run_hone({"transfer", "--from", from_, "--gpu", "h200", "--cache", native_, "--json", "--quiet"});
+  const json result = json::parse(again.out);
+  EXPECT_EQ(result.at("stored"), 0);
+  EXPECT_EQ(result.at("kept"), 1) << "it was stored before it was interrupted";
+  EXPECT_EQ(cache::Store(native_).winners()[0].id, winners[0].id);
 }
 
 TEST_F(TransferCommand, RefusesWhatSaysNothing) {

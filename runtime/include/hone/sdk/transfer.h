@@ -2,11 +2,15 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <hone/candidate.h>
 #include <hone/device.h>
@@ -29,6 +33,20 @@ struct TransferredChoice {
 std::optional<TransferredChoice> predict_transfer(const Problem& problem, const DeviceFacts& from,
                                                   std::span<const Trial> trials, const DeviceFacts& to);
 
+/// A winner for the extents `sizes`, which was measured for `problem` on the device called `lender`.
+struct TransferredWinner {
+  Problem problem;
+  std::array<SizeRange, 3> sizes;
+  Candidate candidate;
+  std::string lender;
+};
+
+enum class TransferOutcome : std::uint8_t {
+  stored,
+  kept,      ///< the file had it already
+  unusable,  ///< it does not compile, or is not resident
+};
+
 /// Stores transferred winners in a cache file, as untuned (Loan::transfer), with the code of the device that they are
 /// for: it compiles, and may be absent (make_absent_gpu()). Nothing is launched.
 class TransferStore {
@@ -36,12 +54,16 @@ class TransferStore {
   TransferStore(std::shared_ptr<Device> device, std::filesystem::path cache);
   ~TransferStore();
 
-  /// The winner for the extents `sizes`; it was measured for `problem` on the device called `lender`. False where it
-  /// does not compile or is not resident. Throws Error: unsupported (no compiler), cache_failed.
-  bool store(const Problem& problem, const std::array<SizeRange, 3>& sizes, const Candidate& candidate,
-             const std::string& lender);
+  /// Called for each winner, given by its index, in their order, once it is stored.
+  using Progress = std::function<void(std::size_t winner, TransferOutcome outcome)>;
+
+  /// Compiles on all cores, a few for each at a time, and stores these together: what is interrupted goes on with the
+  /// rest when it is repeated. Throws Error: unsupported (no compiler), cache_failed.
+  void store(std::span<const TransferredWinner> winners, const Progress& on_done);
 
  private:
+  void store_some(std::span<const TransferredWinner> winners, std::vector<TransferOutcome>& outcomes);
+
   struct State;
   std::unique_ptr<State> state_;
 };
