@@ -17,13 +17,14 @@ std::string text_of(const Shape& shape) {
 }
 
 std::optional<Array> given_out(nb::handle out) {
-  if (out.is_none()) return std::nullopt;
-  return Array(out, "out");
+  std::optional<Array> found;
+  if (!out.is_none()) found.emplace(out, "out");
+  return found;
 }
 
-Array results_of(const Array& in, std::optional<Array> given, const Shape& shape, std::int32_t dtype) {
-  if (!given) return Array(in.allocate(shape, dtype), "out");
-  Array out = std::move(*given);
+const Array& results_of(const Array& in, std::optional<Array>& given, const Shape& shape, std::int32_t dtype) {
+  if (!given) return given.emplace(in.allocate(shape, dtype));
+  const Array& out = *given;
   if (out.is_read_only) throw nb::value_error("out is read-only");
   if (out.device != in.device) throw nb::value_error("out is on another device than the array");
   if (!(out.shape == shape)) {
