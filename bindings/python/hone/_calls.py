@@ -366,6 +366,8 @@ def var(
         raise TypeError(f"correction: a number is wanted, not the {type(correction).__name__} {correction!r}")
     if (correction or out is not None) and stream is not None:
         raise ValueError("correction and out work in the current stream: make that the one to work in instead")
+    if getattr(out, "requires_grad", False):
+        raise BufferError("out requires a gradient: pass out.detach()")
     if correction and ignore_nan:
         raise ValueError("correction and ignore_nan exclude each other: how many NaNs there are is not known")
     both = mean_var(
@@ -379,6 +381,8 @@ def var(
         result *= n / (n - correction) if n > correction else float("nan" if n == 0 else "inf")
     if out is None:
         return result
+    if tuple(getattr(out, "shape", ())) != tuple(result.shape):
+        raise ValueError(f"out has the shape {tuple(out.shape)}; the result's is {tuple(result.shape)}")
     out[...] = result
     return out
 

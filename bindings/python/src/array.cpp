@@ -138,6 +138,17 @@ std::int64_t in_elements(std::int64_t bytes, std::int64_t size, const char* name
   return bytes / size;
 }
 
+/// Raises BufferError for a tensor whose elements are the negatives of what is in memory, as the imaginary part of a
+/// conjugate is, which the exchange does not tell. Such a part begins in the middle of a complex number: others are not
+/// asked.
+void refuse_negative_view(const Array& array, nb::handle object, const char* name) {
+  if (array.dtype < 0 || (reinterpret_cast<std::uintptr_t>(array.data) & kDTypes[array.dtype].bytes) == 0) return;
+  const nb::object is_negative = attribute_of(object, "is_neg");
+  if (!is_negative.is_valid() || !nb::cast<bool>(is_negative())) return;
+  PyErr_Format(PyExc_BufferError, "%s is a view of the negatives of its elements: pass %s.resolve_neg()", name, name);
+  throw nb::python_error();
+}
+
 }  // namespace
 
 Hooks& hooks() {
@@ -222,6 +233,7 @@ bool Array::read_exchange(const char* name) {
     DLTensor tensor{};
     if (exchange_->tensor_from_object(object_.ptr(), &tensor) != 0) throw nb::python_error();
     read(tensor, name);
+    refuse_negative_view(*this, object_, name);
     return true;
   }
   DLManagedTensorVersioned* managed = nullptr;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/given.h"
 #include "src/operands.h"
 
 namespace hone::python {
@@ -190,6 +191,8 @@ nb::tuple fused(nb::sequence ops, bool ignore_nan, nb::handle x, const CallOptio
   std::vector<std::optional<Array>> outs;
   std::vector<void*> pointers;
   const bool has_outs = !options.out.is_none();
+  if (has_outs && PyTuple_Check(options.out.ptr()) == 0 && PyList_Check(options.out.ptr()) == 0)
+    refuse_given("out", "a tuple of arrays", options.out);
   if (has_outs && nb::len(options.out) != nb::len(ops))
     throw nb::value_error("out: one array for each operation is wanted");
   for (const nb::handle op : ops) {

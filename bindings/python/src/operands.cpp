@@ -2,12 +2,16 @@
 
 #include <algorithm>
 
+#include "src/given.h"
+
 namespace hone::python {
 
 std::optional<void*> chosen_stream(nb::handle stream) {
   if (stream.is_none()) return std::nullopt;
   const nb::object number = PyLong_Check(stream.ptr()) != 0 ? nb::borrow(stream) : hooks().stream_handle(stream);
-  return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(number));
+  std::uintptr_t address = 0;
+  if (!nb::try_cast(number, address)) refuse_given("stream", "a stream or its address", stream);
+  return reinterpret_cast<void*>(address);
 }
 
 std::string text_of(const Shape& shape) {
