@@ -22,7 +22,7 @@ struct ShortArguments {
 /// `what` is the operation of a reduction, or whether a softmax is a logarithm.
 using ShortCall = nb::object (*)(std::int32_t what, const ShortArguments& given);
 
-/// The object. Shortcuts are never freed: they live in modules.
+/// The object. Shortcuts are never freed, and need no code for it.
 struct Shortcut {
   PyObject ob_base;
   vectorcallfunc vectorcall;
@@ -121,7 +121,7 @@ nb::object make_shortcut(nb::object function, ShortCall call, std::int32_t what,
   shortcut.call = call;
   shortcut.what = what;
   shortcut.takes_keepdims = takes_keepdims;
-  return nb::steal(made);
+  return nb::borrow(made);  // and one reference for ever
 }
 
 }  // namespace
