@@ -136,9 +136,16 @@ class TuningRun {
   /// The fastest candidate that is right.
   const Trial* choose() {
     while (Trial* const chosen = best_left()) {
-      if (options_.on_progress)
-        options_.on_progress({.phase = TuningPhase::verifying, .done = 0, .total = 1, .best_us = chosen->median_us});
-      if (!options_.verify || verified(*chosen)) return chosen;
+      const auto report = [&](int done) {
+        if (options_.on_progress)
+          options_.on_progress(
+              {.phase = TuningPhase::verifying, .done = done, .total = 1, .best_us = chosen->median_us});
+      };
+      report(0);
+      if (!options_.verify || verified(*chosen)) {
+        report(1);
+        return chosen;
+      }
       std::erase(finalists_, chosen);
     }
     return nullptr;

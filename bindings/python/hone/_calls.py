@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 from collections.abc import Callable
@@ -79,6 +80,18 @@ def _numerics(numerics: str) -> int:
     return _NUMERICS.index(numerics)
 
 
+def _quick(shortcut: Callable[[Any, Any], Any], what: int) -> Callable[[_Function], _Function]:
+    """Run calls without the Python code of the function where they give none but the usual arguments."""
+
+    def decorate(function: _Function) -> _Function:
+        quick: _Function = shortcut(function, what)
+        functools.update_wrapper(quick, function)
+        return quick
+
+    return decorate
+
+
+@_quick(_native.reduce_shortcut, _SUM)
 @_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
 def sum(
     x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
@@ -107,6 +120,7 @@ def sum(
     )  # fmt: skip
 
 
+@_quick(_native.reduce_shortcut, _PRODUCT)
 @_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
 def prod(
     x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
@@ -135,6 +149,7 @@ def prod(
     )  # fmt: skip
 
 
+@_quick(_native.reduce_shortcut, _MIN)
 @_documented("x", "axis", "keepdims", "ignore_nan")
 def min(
     x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
@@ -159,6 +174,7 @@ def min(
     return _native.reduce(_MIN, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
 
 
+@_quick(_native.reduce_shortcut, _MAX)
 @_documented("x", "axis", "keepdims", "ignore_nan")
 def max(
     x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
@@ -183,6 +199,7 @@ def max(
     return _native.reduce(_MAX, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
 
 
+@_quick(_native.reduce_shortcut, _MINMAX)
 @_documented("x", "axis", "keepdims", "ignore_nan")
 def minmax(
     x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
@@ -207,6 +224,7 @@ def minmax(
     return _native.reduce(_MINMAX, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
 
 
+@_quick(_native.reduce_shortcut, _ARGMIN)
 @_documented("x", "axis", "keepdims", "ignore_nan")
 def argmin(
     x: Array, /, *, axis: int | None = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
@@ -231,6 +249,7 @@ def argmin(
     return _native.reduce(_ARGMIN, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
 
 
+@_quick(_native.reduce_shortcut, _ARGMAX)
 @_documented("x", "axis", "keepdims", "ignore_nan")
 def argmax(
     x: Array, /, *, axis: int | None = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
@@ -255,6 +274,7 @@ def argmax(
     return _native.reduce(_ARGMAX, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
 
 
+@_quick(_native.reduce_shortcut, _MEAN)
 @_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
 def mean(
     x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
@@ -283,6 +303,7 @@ def mean(
     )  # fmt: skip
 
 
+@_quick(_native.reduce_shortcut, _MEAN_VARIANCE)
 @_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
 def mean_var(
     x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
@@ -345,6 +366,8 @@ def var(
         raise TypeError(f"correction: a number is wanted, not the {type(correction).__name__} {correction!r}")
     if (correction or out is not None) and stream is not None:
         raise ValueError("correction and out work in the current stream: make that the one to work in instead")
+    if getattr(out, "requires_grad", False):
+        raise BufferError("out requires a gradient: pass out.detach()")
     if correction and ignore_nan:
         raise ValueError("correction and ignore_nan exclude each other: how many NaNs there are is not known")
     both = mean_var(
@@ -358,6 +381,8 @@ def var(
         result *= n / (n - correction) if n > correction else float("nan" if n == 0 else "inf")
     if out is None:
         return result
+    if tuple(getattr(out, "shape", ())) != tuple(result.shape):
+        raise ValueError(f"out has the shape {tuple(out.shape)}; the result's is {tuple(result.shape)}")
     out[...] = result
     return out
 
@@ -394,6 +419,7 @@ def norm(
     )  # fmt: skip
 
 
+@_quick(_native.reduce_shortcut, _LOGSUMEXP)
 @_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
 def logsumexp(
     x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False, accumulator: Any = None,
@@ -422,6 +448,7 @@ def logsumexp(
     )  # fmt: skip
 
 
+@_quick(_native.reduce_shortcut, _ANY)
 @_documented("x", "axis", "keepdims", "ignore_nan")
 def any(
     x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
@@ -446,6 +473,7 @@ def any(
     return _native.reduce(_ANY, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
 
 
+@_quick(_native.reduce_shortcut, _ALL)
 @_documented("x", "axis", "keepdims", "ignore_nan")
 def all(
     x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
@@ -470,6 +498,7 @@ def all(
     return _native.reduce(_ALL, x, axis, keepdims, -1, -1, ignore_nan, out, stream, session, copy)
 
 
+@_quick(_native.reduce_shortcut, _COUNT)
 @_documented("x", "axis", "keepdims", "ignore_nan")
 def count_nonzero(
     x: Array, /, *, axis: Axis = None, keepdims: bool = False, ignore_nan: bool = False, out: Array | None = None,
@@ -520,6 +549,7 @@ def dot(
     return _native.dot(a, b, _dtype(dtype), _dtype(accumulator), out, stream, session, copy, _numerics(numerics))
 
 
+@_quick(_native.softmax_shortcut, False)
 @_documented("x", "dtype", "numerics")
 def softmax(
     x: Array, /, *, axis: Axis = -1, scale: float = 1.0, dtype: Any = None, numerics: str = "fast",
@@ -549,6 +579,7 @@ def softmax(
     return _native.softmax(False, x, axis, scale, _dtype(dtype), out, stream, session, copy, _numerics(numerics))
 
 
+@_quick(_native.softmax_shortcut, True)
 @_documented("x", "dtype", "numerics")
 def log_softmax(
     x: Array, /, *, axis: Axis = -1, scale: float = 1.0, dtype: Any = None, numerics: str = "fast",

@@ -173,6 +173,7 @@ class Kernel(_native.Kernel):
             [(name, [_spelled(value) for value in values]) for name, values in fields.get("parameters", {}).items()],
             [argument.for_library() for argument in self._arguments],
             self._extents,
+            self._places,
             self.__name__,
             None if function is None else self._write_reference,
         )
@@ -225,11 +226,6 @@ class Kernel(_native.Kernel):
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], list[int | None]]:
         """The values in the kernel's order, and the extents that were given."""
-        if not kwargs and self._places is not None and len(args) == len(self._places):  # several times as fast
-            return [
-                args[place] if argument.is_array else argument.number(args[place])
-                for argument, place in zip(self._given, self._places)
-            ], [None] * len(self._extents)
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -246,10 +242,11 @@ class Kernel(_native.Kernel):
                 raise TypeError(f"{name}: an integer is wanted, not a {type(extent).__name__}")
         return values, extents
 
-    def __call__(
+    def call_named(
         self, /, *args: Any, out: Array | Sequence[Array] | None = None, stream: Any = None,
         session: Session | None = None, copy: bool = False, **kwargs: Any,
     ) -> Any:  # fmt: skip
+        """Make a call that is not by position alone, or refuse it: for the extension, which makes the others itself."""
         values, extents = self._bound(args, kwargs)
         return self.launch_values(values, extents, out, stream, session, copy)
 

@@ -1,7 +1,9 @@
 """The extension module: arrays of Python to calls of libhone.so.0. The package's other modules are its interface."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 class Problem:
     """A call without its arrays: what can be prepared and tuned."""
@@ -51,9 +53,11 @@ class Kernel:
         parameters: Sequence[tuple[str, Sequence[str]]],
         arguments: Sequence[tuple[int, int, str, str | None, str | None, float, int]],
         extents: Sequence[str],
+        places: Sequence[int] | None,
         name: str,
         reference: Callable[[list[Any], tuple[int, ...]], None] | None,
     ) -> None: ...
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
     def launch_values(
         self, values: Sequence[Any], extents: Sequence[int | None], out: Any, stream: Any, session: Any, copy: bool
     ) -> Any: ...
@@ -81,6 +85,8 @@ def transpose(x: Any, out: Any, stream: Any, session: Any, copy: bool) -> Any: .
 def rms_norm(
     x: Any, weight: Any, residual: Any, eps: float, out: Any, sum: Any, stream: Any, session: Any, copy: bool
 ) -> Any: ...
+def reduce_shortcut(function: _Function, op: int) -> _Function: ...
+def softmax_shortcut(function: _Function, is_logarithm: bool) -> _Function: ...
 def reduce_problem(
     op: int, x: Any, axis: Any, dtype: int, accumulator: int, ignore_nan: bool, numerics: int
 ) -> Problem: ...

@@ -59,7 +59,8 @@ class Session(_native.Session):
     cache_read_only : bool
         Never write to the cache file.
     validate : bool
-        Ask the driver about every pointer, which takes a microsecond for each, and check offsets, which waits.
+        Ask the driver about every pointer, which takes a microsecond for each, and check offsets, which waits. Not for
+        the host device, whose arrays are anywhere.
     objective : {'time', 'energy'}, optional
         What winners are chosen by: the fastest, or of those that are almost as fast the one whose calls take the least
         energy. Winners of one never serve a session of the other, and a tuning by energy is refused on a device that
@@ -100,6 +101,8 @@ class Session(_native.Session):
             validate,
             None if objective is None else _OBJECTIVES[objective],
         )
+        if validate and self.device == "host":
+            raise ValueError("validate: arrays in host memory are anywhere; only a CUDA device knows its own")
 
     def __repr__(self) -> str:
         return f"<hone.Session on {self.device}>"

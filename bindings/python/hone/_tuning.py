@@ -16,6 +16,7 @@ from ._session import Session, _milliseconds
 
 Progress = Callable[[str, int, int, float], object]
 Operation = str | Fused | Reduction
+_CALLS = {"prod": "product", "mean_var": "mean_variance", "var": "mean_variance", "norm": "l2_norm"}
 _PHASES = ("compiling", "measuring", "verifying")
 
 
@@ -138,8 +139,8 @@ def problem(
     Parameters
     ----------
     op : str, Fused or Reduction
-        ``'softmax'``, ``'log_softmax'``, ``'transpose'``, ``'rms_norm'``, an operation of docs/reductions.md, or what
-        `fuse` and `Reduction` made, which take no axis.
+        ``'softmax'``, ``'log_softmax'``, ``'transpose'``, ``'rms_norm'``, the name of a call such as ``'prod'``, an
+        operation of docs/reductions.md, or what `fuse` and `Reduction` made, which take no axis.
     x : array
         An array as the calls will have: its device, dtype, shape, strides and alignment count, its elements do not.
     offsets : array, optional
@@ -175,7 +176,7 @@ def problem(
     elif op == "rms_norm":
         made = _native.rms_norm_problem(x, weight, residual)
     else:
-        number = _native.op_number(op)
+        number = _native.op_number(_CALLS.get(op, op))
         if offsets is None:
             made = _native.reduce_problem(
                 number, x, None if axis is ... else axis, _dtype(dtype), _dtype(accumulator), ignore_nan,

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include <nanobind/stl/string.h>
 
@@ -74,8 +75,8 @@ std::int32_t dtype_of(std::string_view format, Py_ssize_t bytes) {
 std::string kind_of(nb::handle object) { return nb::cast<std::string>(nb::object(object.type().attr("__name__"))); }
 
 /// The attribute, or nothing where there is none; other errors are raised.
-nb::object attribute_of(nb::handle object, PyObject* name) {
-  PyObject* found = PyObject_GetAttr(object.ptr(), name);
+nb::object attribute_of(nb::handle object, const char* name) {
+  PyObject* found = PyObject_GetAttrString(object.ptr(), name);
   if (found == nullptr) {
     if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw nb::python_error();
     PyErr_Clear();
@@ -83,19 +84,39 @@ nb::object attribute_of(nb::handle object, PyObject* name) {
   return nb::steal(found);
 }
 
-nb::object attribute_of(nb::handle object, const char* name) { return attribute_of(object, nb::str(name).ptr()); }
+/// What calls need to know of a type of arrays.
+struct KnownType {
+  const DLExchange* exchange = nullptr;  // null: it has none
+  nb::object gradient;                   // the descriptor of `requires_grad`, if there is one
+  descrgetfunc get_gradient = nullptr;   // its getter, which takes half the time of asking the object
+};
 
-/// The exchange interface of a type, or null. Types are asked once, and kept.
-const DLExchange* exchange_of(nb::handle type) {
-  static auto& known = *new std::unordered_map<PyObject*, const DLExchange*>();
-  if (const auto found = known.find(type.ptr()); found != known.end()) return found->second;
+KnownType ask(nb::handle type) {
+  KnownType known;
   const nb::object capsule = attribute_of(type, "__dlpack_c_exchange_api__");
-  const DLExchange* exchange = nullptr;
   if (capsule.is_valid() && PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api") != 0)
-    exchange = static_cast<const DLExchange*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
-  while (exchange != nullptr && exchange->version.major != 1) exchange = exchange->previous;
-  if (known.try_emplace(type.ptr(), exchange).second) type.inc_ref();
-  return exchange;
+    known.exchange = static_cast<const DLExchange*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  while (known.exchange != nullptr && known.exchange->version.major != 1) known.exchange = known.exchange->previous;
+  if (known.exchange == nullptr) return known;
+  known.gradient = attribute_of(type, "requires_grad");
+  if (known.gradient.is_valid())
+    known.get_gradient = reinterpret_cast<descrgetfunc>(
+        PyType_GetSlot(reinterpret_cast<PyTypeObject*>(known.gradient.type().ptr()), Py_tp_descr_get));
+  return known;
+}
+
+/// Types are asked once, and kept.
+const KnownType& known_type(nb::handle type) {
+  static auto& all = *new std::unordered_map<PyObject*, KnownType>();
+  static const std::pair<PyObject* const, KnownType>* last = nullptr;
+  if (last != nullptr && last->first == type.ptr()) return last->second;
+  auto found = all.find(type.ptr());
+  if (found == all.end()) {
+    KnownType known = ask(type);  // which may run Python code
+    found = all.try_emplace(type.inc_ref().ptr(), std::move(known)).first;
+  }
+  last = &*found;
+  return found->second;
 }
 
 void check_dims(std::int64_t ndim, const char* name) {
@@ -117,6 +138,17 @@ std::int64_t in_elements(std::int64_t bytes, std::int64_t size, const char* name
   return bytes / size;
 }
 
+/// Raises BufferError for a tensor whose elements are the negatives of what is in memory, as the imaginary part of a
+/// conjugate is, which the exchange does not tell. Such a part begins in the middle of a complex number: others are not
+/// asked.
+void refuse_negative_view(const Array& array, nb::handle object, const char* name) {
+  if (array.dtype < 0 || (reinterpret_cast<std::uintptr_t>(array.data) & kDTypes[array.dtype].bytes) == 0) return;
+  const nb::object is_negative = attribute_of(object, "is_neg");
+  if (!is_negative.is_valid() || !nb::cast<bool>(is_negative())) return;
+  PyErr_Format(PyExc_BufferError, "%s is a view of the negatives of its elements: pass %s.resolve_neg()", name, name);
+  throw nb::python_error();
+}
+
 }  // namespace
 
 Hooks& hooks() {
@@ -135,7 +167,7 @@ bool Shape::operator==(const Shape& other) const {
 }
 
 Array::Array(nb::handle object, const char* name, const void* const* chosen) : object_(nb::borrow(object)) {
-  exchange_ = exchange_of(object.type());
+  exchange_ = known_type(object.type()).exchange;
   if (!read_exchange(name) && !read_buffer(name) && !read_cuda_interface(name) && !read_dlpack(name, chosen))
     raise_type(name, "a " + kind_of(object) +
                          " is no array; NumPy, PyTorch, CuPy and whatever has a buffer, "
@@ -187,8 +219,12 @@ void Array::read(const DLTensor& tensor, const char* name) {
 bool Array::read_exchange(const char* name) {
   if (exchange_ == nullptr) return false;
   // The exchange is silent about gradients, which these calls do not compute.
-  static PyObject* const kRequiresGrad = PyUnicode_InternFromString("requires_grad");
-  const nb::object gradient = attribute_of(object_, kRequiresGrad);
+  const KnownType& type = known_type(object_.type());
+  nb::object gradient;
+  if (type.get_gradient != nullptr) {
+    gradient = nb::steal(type.get_gradient(type.gradient.ptr(), object_.ptr(), object_.type().ptr()));
+    if (!gradient.is_valid()) throw nb::python_error();
+  }
   if (gradient.is_valid() && gradient.ptr() == Py_True) {
     PyErr_Format(PyExc_BufferError, "%s requires a gradient: pass %s.detach(), or call hone.torch", name, name);
     throw nb::python_error();
@@ -197,13 +233,12 @@ bool Array::read_exchange(const char* name) {
     DLTensor tensor{};
     if (exchange_->tensor_from_object(object_.ptr(), &tensor) != 0) throw nb::python_error();
     read(tensor, name);
+    refuse_negative_view(*this, object_, name);
     return true;
   }
   DLManagedTensorVersioned* managed = nullptr;
   if (exchange_->managed_from_object(object_.ptr(), &managed) != 0) throw nb::python_error();
-  lent_.give_back = [managed] {
-    if (managed->deleter != nullptr) managed->deleter(managed);
-  };
+  keep(managed);
   read(managed->dl_tensor, name);
   is_read_only = (managed->flags & kDLReadOnly) != 0;
   return true;
@@ -226,9 +261,11 @@ bool Array::read_buffer(const char* name) {
     if (PyObject_GetBuffer(integers.ptr(), buffer.get(), PyBUF_RECORDS_RO) != 0) throw nb::python_error();
   }
   Py_buffer* const held = buffer.release();
-  lent_.give_back = [held] {
-    PyBuffer_Release(held);
-    delete held;
+  lent_.what = held;
+  lent_.give_back = [](void* what) {
+    auto* const lent = static_cast<Py_buffer*>(what);
+    PyBuffer_Release(lent);
+    delete lent;
   };
   check_dims(held->ndim, name);
   data = held->buf;
@@ -294,9 +331,7 @@ bool Array::read_dlpack(const char* name, const void* const* chosen) {
   const auto take = [&](auto* managed, const char* used) {
     PyCapsule_SetName(capsule.ptr(), used);
     PyCapsule_SetDestructor(capsule.ptr(), nullptr);
-    lent_.give_back = [managed] {
-      if (managed->deleter != nullptr) managed->deleter(managed);
-    };
+    keep(managed);
     read(managed->dl_tensor, name);
   };
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned") != 0) {
@@ -324,33 +359,37 @@ void* Array::stream() const {
   return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(hooks().current_stream(object_, device)));
 }
 
-nb::object Array::allocate(const Shape& of, std::int32_t of_dtype) const {
-  if (exchange_ != nullptr && exchange_->allocate != nullptr) {
-    Shape shape_of = of;
-    const DTypeRow& row = kDTypes[of_dtype];
-    DLTensor prototype{.data = nullptr,
-                       .device = {device == kHost ? kDLCPU : kDLCUDA, device == kHost ? 0 : device},
-                       .ndim = of.ndim,
-                       .dtype = {row.code, static_cast<std::uint8_t>(row.bytes * 8), 1},
-                       .shape = shape_of.size.data(),
-                       .strides = nullptr,
-                       .byte_offset = 0};
-    DLManagedTensorVersioned* managed = nullptr;
-    std::string message = "the array's library could not allocate";
-    const auto set_error = [](void* context, const char*, const char* text) {
-      *static_cast<std::string*>(context) = text;
-    };
-    void* object = nullptr;
-    if (exchange_->allocate(&prototype, &managed, &message, set_error) != 0) {
-      PyErr_SetString(PyExc_MemoryError, message.c_str());
-      throw nb::python_error();
-    }
-    if (exchange_->object_from_managed(managed, &object) != 0) throw nb::python_error();
-    return nb::steal(static_cast<PyObject*>(object));
+Array Array::allocate(const Shape& of, std::int32_t of_dtype) const {
+  if (exchange_ == nullptr || exchange_->allocate == nullptr) {
+    nb::list sizes;
+    for (int i = 0; i < of.ndim; ++i) sizes.append(of.size[i]);
+    return Array(hooks().empty(object_, nb::tuple(sizes), of_dtype), "out");
   }
-  nb::list sizes;
-  for (int i = 0; i < of.ndim; ++i) sizes.append(of.size[i]);
-  return hooks().empty(object_, nb::tuple(sizes), of_dtype);
+  Shape shape_of = of;
+  const DTypeRow& row = kDTypes[of_dtype];
+  DLTensor prototype{.data = nullptr,
+                     .device = {device == kHost ? kDLCPU : kDLCUDA, device == kHost ? 0 : device},
+                     .ndim = of.ndim,
+                     .dtype = {row.code, static_cast<std::uint8_t>(row.bytes * 8), 1},
+                     .shape = shape_of.size.data(),
+                     .strides = nullptr,
+                     .byte_offset = 0};
+  DLManagedTensorVersioned* managed = nullptr;
+  std::string message = "the array's library could not allocate";
+  const auto set_error = [](void* context, const char*, const char* text) {
+    *static_cast<std::string*>(context) = text;
+  };
+  if (exchange_->allocate(&prototype, &managed, &message, set_error) != 0) {
+    PyErr_SetString(PyExc_MemoryError, message.c_str());
+    throw nb::python_error();
+  }
+  Array made;
+  made.exchange_ = exchange_;
+  made.read(managed->dl_tensor, "out");
+  void* object = nullptr;
+  if (exchange_->object_from_managed(managed, &object) != 0) throw nb::python_error();
+  made.object_ = nb::steal(static_cast<PyObject*>(object));
+  return made;
 }
 
 }  // namespace hone::python

@@ -1,10 +1,10 @@
 // Array: memory, shape and stream of any Python object that holds an array, without a copy.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <vector>
+#include <utility>
 
 #include <nanobind/nanobind.h>
 
@@ -19,8 +19,17 @@ inline constexpr int kHost =
     -1;  // the device of arrays in host memory; the others have the number of their CUDA device
 
 struct Shape {
-  int ndim = 0;
-  std::array<std::int64_t, kMaxDims> size{};
+  int ndim;
+  std::array<std::int64_t, kMaxDims>
+      size;  // the first ndim: writing or copying all would take a tenth of a call's time
+
+  explicit Shape(int axes = 0) : ndim(axes) {}
+  Shape(const Shape& other) : ndim(other.ndim) { std::copy_n(other.size.begin(), ndim, size.begin()); }
+  Shape& operator=(const Shape& other) {
+    ndim = other.ndim;
+    std::copy_n(other.size.begin(), ndim, size.begin());
+    return *this;
+  }
 
   std::int64_t elements() const;
   bool operator==(const Shape& other) const;
@@ -43,7 +52,7 @@ class Array {
   std::int32_t dtype = -1;  // as in hone/c.h
   int device = kHost;
   Shape shape;
-  std::array<std::int64_t, kMaxDims> strides{};  // in elements
+  std::array<std::int64_t, kMaxDims> strides;  // in elements, of each axis
   bool is_read_only = false;
 
   nb::handle object() const { return object_; }
@@ -55,9 +64,10 @@ class Array {
   void* stream() const;
 
   /// A new, contiguous array of the same kind on the same device.
-  nb::object allocate(const Shape& of, std::int32_t of_dtype) const;
+  Array allocate(const Shape& of, std::int32_t of_dtype) const;
 
  private:
+  Array() = default;
   bool read_exchange(const char* name);
   bool read_buffer(const char* name);
   bool read_cuda_interface(const char* name);
@@ -69,17 +79,29 @@ class Array {
   void* interface_stream_ = nullptr;
   bool has_interface_stream_ = false;
   struct Lent {
-    std::function<void()> give_back;
+    void* what = nullptr;
+    void (*give_back)(void* what) = nullptr;
     Lent() = default;
-    Lent(Lent&& other) noexcept : give_back(std::move(other.give_back)) { other.give_back = nullptr; }
+    Lent(Lent&& other) noexcept : what(other.what), give_back(std::exchange(other.give_back, nullptr)) {}
     Lent& operator=(Lent&& other) noexcept {
+      std::swap(what, other.what);
       std::swap(give_back, other.give_back);
       return *this;
     }
     ~Lent() {
-      if (give_back) give_back();
+      if (give_back != nullptr) give_back(what);
     }
   } lent_;
+
+  /// Keeps a DLPack tensor, of either version, until this array is destroyed.
+  template <class Managed>
+  void keep(Managed* managed) {
+    lent_.what = managed;
+    lent_.give_back = [](void* what) {
+      auto* const kept = static_cast<Managed*>(what);
+      if (kept->deleter != nullptr) kept->deleter(kept);
+    };
+  }
 };
 
 /// The Python functions and classes that the extension calls, set once by the package.

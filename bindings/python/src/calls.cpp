@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "src/given.h"
 #include "src/operands.h"
 
 namespace hone::python {
 namespace {
 
 hone_reduce_spec spec_of(const ReduceArguments& what, const Array& in, const std::optional<Array>& out = std::nullopt) {
-  hone_reduce_spec spec;
-  check(hone_reduce_spec_init(&spec, sizeof spec));
+  hone_reduce_spec spec = defaults_of(hone_reduce_spec_init);
   spec.op = what.op;
   spec.dtype = in.dtype;
   spec.accumulator = what.accumulator;
@@ -90,8 +90,7 @@ hone_status launch(hone_session* session, const hone_reduce_spec& spec, const vo
 std::optional<hone_softmax_spec> softmax_spec(const SoftmaxArguments& what, const Array& array, Axes axes) {
   const std::optional<Layout> layout = find_layout(array, axes, Reorder::none);
   if (!layout || (layout->kind == Layout::Kind::columns && layout->inner == 1)) return std::nullopt;
-  hone_softmax_spec spec;
-  check(hone_softmax_spec_init(&spec, sizeof spec));
+  hone_softmax_spec spec = defaults_of(hone_softmax_spec_init);
   spec.dtype = array.dtype;
   spec.result = what.dtype;
   spec.logarithm = what.is_logarithm ? 1 : 0;
@@ -104,8 +103,7 @@ std::optional<hone_softmax_spec> softmax_spec(const SoftmaxArguments& what, cons
 
 /// The last two axes as a matrix, those before as a batch of matrices without gaps between them.
 std::optional<hone_matrix_spec> matrix_spec(const Array& array) {
-  hone_matrix_spec spec;
-  check(hone_matrix_spec_init(&spec, sizeof spec));
+  hone_matrix_spec spec = defaults_of(hone_matrix_spec_init);
   const int last = array.shape.ndim - 1;
   spec.element_bytes = hone_dtype_size(array.dtype);
   spec.rows = array.shape.size[last - 1];
@@ -147,8 +145,9 @@ nb::object reduce(const ReduceArguments& what, nb::handle x, nb::handle axis, bo
   }
   std::optional<Array> given = given_out(options.out);
   hone_reduce_spec spec = spec_of(what, in, given);
-  spec.result = result_dtype(spec);
-  const Array out = results_of(in, std::move(given), shape, spec.result);
+  // A dtype that is given is checked by the call, if there is one.
+  if (spec.result < 0 || shape.elements() == 0) spec.result = result_dtype(spec);
+  const Array& out = results_of(in, given, shape, spec.result);
   need_contiguous(out, "out");
   void* const stream = chosen ? *chosen : in.stream();
   if (shape.elements() != 0)
@@ -174,7 +173,7 @@ nb::object dot(const ReduceArguments& what, nb::handle a, nb::handle b, const Ca
   std::optional<Array> given = given_out(options.out);
   hone_reduce_spec spec = spec_of(what, left, given);
   spec.result = result_dtype(spec);
-  const Array out = results_of(left, std::move(given), Shape{}, spec.result);
+  const Array& out = results_of(left, given, Shape{}, spec.result);
   void* const stream = chosen ? *chosen : left.stream();
   run([&] {
     return hone_dot(session.get(), &spec, elements_of(left), elements_of(right), left.shape.size[0], out.data, stream,
@@ -189,9 +188,11 @@ nb::tuple fused(nb::sequence ops, bool ignore_nan, nb::handle x, const CallOptio
   Session& session = session_for(options.session, in, "x");
   make_contiguous(in, "x", options);
   std::vector<std::int32_t> numbers;
-  std::vector<Array> outs;
+  std::vector<std::optional<Array>> outs;
   std::vector<void*> pointers;
   const bool has_outs = !options.out.is_none();
+  if (has_outs && PyTuple_Check(options.out.ptr()) == 0 && PyList_Check(options.out.ptr()) == 0)
+    refuse_given("out", "a tuple of arrays", options.out);
   if (has_outs && nb::len(options.out) != nb::len(ops))
     throw nb::value_error("out: one array for each operation is wanted");
   for (const nb::handle op : ops) {
@@ -199,10 +200,11 @@ nb::tuple fused(nb::sequence ops, bool ignore_nan, nb::handle x, const CallOptio
     if (in.shape.elements() == 0) need_elements(number);
     const hone_reduce_spec spec = spec_of({number, -1, -1, ignore_nan}, in);
     const nb::object given = has_outs ? nb::object(options.out[outs.size()]) : nb::none();
-    outs.push_back(results_of(in, given_out(given), with_outputs(Shape{}, number), result_dtype(spec)));
-    need_contiguous(outs.back(), "out");
+    const Array& out =
+        results_of(in, outs.emplace_back(given_out(given)), with_outputs(Shape{}, number), result_dtype(spec));
+    need_contiguous(out, "out");
     numbers.push_back(number);
-    pointers.push_back(outs.back().data);
+    pointers.push_back(out.data);
   }
   void* const stream = chosen ? *chosen : in.stream();
   run([&] {
@@ -211,7 +213,7 @@ nb::tuple fused(nb::sequence ops, bool ignore_nan, nb::handle x, const CallOptio
                              pointers.data(), stream, nullptr);
   });
   nb::list results;
-  for (const Array& out : outs) results.append(out.object());
+  for (const std::optional<Array>& out : outs) results.append(out->object());
   return nb::tuple(results);
 }
 
@@ -228,9 +230,9 @@ nb::object segments(const ReduceArguments& what, nb::handle x, nb::handle offset
   std::optional<Array> given = given_out(options.out);
   hone_reduce_spec spec = spec_of(what, in, given);
   spec.result = result_dtype(spec);
-  Shape shape{.ndim = 1};
+  Shape shape(1);
   shape.size[0] = starts.shape.size[0] - 1;
-  const Array out = results_of(in, std::move(given), with_outputs(shape, what.op), spec.result);
+  const Array& out = results_of(in, given, with_outputs(shape, what.op), spec.result);
   need_contiguous(out, "out");
   void* const stream = chosen ? *chosen : in.stream();
   if (shape.size[0] != 0)
@@ -250,7 +252,7 @@ nb::object softmax(const SoftmaxArguments& what, nb::handle x, nb::handle axis, 
       described(in, "x", options, [&](const Array& given) { return softmax_spec(what, given, axes); });
   std::optional<Array> given = given_out(options.out);
   if (spec.result < 0) spec.result = given ? given->dtype : in.dtype;
-  const Array out = results_of(in, std::move(given), in.shape, spec.result);
+  const Array& out = results_of(in, given, in.shape, spec.result);
   const std::optional<hone_softmax_spec> results = softmax_spec(what, out, axes);
   if (!results || results->outer != spec.outer || results->reduced != spec.reduced || results->inner != spec.inner)
     refuse_strides("out");
@@ -268,7 +270,8 @@ nb::object transpose(nb::handle x, const CallOptions& options) {
   hone_matrix_spec spec = described(in, "x", options, matrix_spec);
   Shape shape = in.shape;
   std::swap(shape.size[shape.ndim - 2], shape.size[shape.ndim - 1]);
-  const Array out = results_of(in, given_out(options.out), shape, in.dtype);
+  std::optional<Array> given = given_out(options.out);
+  const Array& out = results_of(in, given, shape, in.dtype);
   const std::optional<hone_matrix_spec> results = matrix_spec(out);
   if (!results) refuse_strides("out");
   spec.out_pitch = results->in_pitch;

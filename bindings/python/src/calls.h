@@ -11,10 +11,10 @@ namespace hone::python {
 
 /// The arguments that all calls take besides their arrays. Handles are borrowed.
 struct CallOptions {
-  nb::handle out;
-  nb::handle stream;   // None: the current one of the array's library
-  nb::handle session;  // None: the default of the array's device
-  bool copy;           // strides that no kernel takes: copy the array first
+  nb::handle out = Py_None;
+  nb::handle stream = Py_None;   // the current one of the array's library
+  nb::handle session = Py_None;  // the default of the array's device
+  bool copy = false;             // strides that no kernel takes: copy the array first
 };
 
 struct ReduceArguments {

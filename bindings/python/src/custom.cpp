@@ -28,7 +28,8 @@ nb::object Reduction::operator()(nb::handle x, const CallOptions& options) const
   Array in(x, "x", chosen ? &*chosen : nullptr);
   Session& session = session_for(options.session, in, "x");
   make_contiguous(in, "x", options);
-  const Array out = results_of(in, given_out(options.out), Shape{}, result_);
+  std::optional<Array> given = given_out(options.out);
+  const Array& out = results_of(in, given, Shape{}, result_);
   void* const stream = chosen ? *chosen : in.stream();
   run([&] {
     return hone_reduce_custom(session.get(), reduction_, in.dtype, elements_of(in), in.shape.elements(), out.data,

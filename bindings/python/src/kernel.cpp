@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include "src/operands.h"
+#include "src/shortcut.h"
 
 namespace hone::python {
 namespace {
@@ -48,9 +49,30 @@ std::int32_t call_reference(void* context, const hone_kernel_operand* operands, 
   }
 }
 
+std::vector<nb::handle> listed(nb::sequence objects) {
+  std::vector<nb::handle> list;
+  for (const nb::handle object : objects) list.push_back(object);  // which the sequence keeps
+  return list;
+}
+
+/// True for a number that the library takes as it is: its scalars come as doubles.
+bool is_plain_number(PyObject* object, bool is_integer) {
+  if (PyFloat_CheckExact(object) != 0) return !is_integer;
+  if (PyLong_CheckExact(object) == 0) return false;
+  constexpr long long kMost = 1LL << 53;
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow == 0 && value >= -kMost && value <= kMost;
+}
+
 [[noreturn]] void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
 
 }  // namespace
+
+bool Kernel::Argument::is_integer() const {
+  const char kind = hone_dtype_name(dtype)[0];  // i32, u8
+  return kind == 'i' || kind == 'u';
+}
 
 /// A call of the kernel: its arrays in the kernel's order, and its scalars.
 struct Kernel::Call {
@@ -63,9 +85,9 @@ struct Kernel::Call {
 };
 
 Kernel::Kernel(const std::vector<Field>& fields, const std::vector<Parameter>& parameters,
-               std::vector<Argument> arguments, std::vector<std::string> extents, const std::string& name,
-               nb::object reference)
-    : arguments_(std::move(arguments)), extents_(std::move(extents)) {
+               std::vector<Argument> arguments, std::vector<std::string> extents,
+               std::optional<std::vector<std::size_t>> places, const std::string& name, nb::object reference)
+    : arguments_(std::move(arguments)), extents_(std::move(extents)), places_(std::move(places)) {
   hone_kernel_spec* spec = nullptr;
   check(hone_kernel_spec_create(&spec));
   struct Destroyed {
@@ -94,6 +116,8 @@ Kernel::Kernel(const std::vector<Field>& fields, const std::vector<Parameter>& p
     arrays_ += argument.is_array();
     outputs_ += argument.kind == HONE_ARGUMENT_OUT;
   }
+  for (std::size_t i = 0; i < arguments_.size(); ++i)
+    if (arguments_[i].kind != HONE_ARGUMENT_EXTENT && arguments_[i].kind != HONE_ARGUMENT_OUT) given_.push_back(i);
   if (!reference.is_none()) {
     auto* const kept = new Reference{std::move(reference), name, arguments_};
     check(hone_kernel_spec_set_reference(spec, call_reference, kept));
@@ -101,8 +125,8 @@ Kernel::Kernel(const std::vector<Field>& fields, const std::vector<Parameter>& p
   check(hone_kernel_create(spec, &kernel_));
 }
 
-Kernel::Call Kernel::call_of(nb::sequence values, nb::sequence extents, const CallOptions& options,
-                             bool is_launched) const {
+Kernel::Call Kernel::call_of(const std::vector<nb::handle>& values, const std::vector<nb::handle>& extents,
+                             const CallOptions& options, bool is_launched) const {
   Call call;
   call.chosen_stream = chosen_stream(options.stream);
   call.arrays.resize(arguments_.size());
@@ -116,7 +140,7 @@ Kernel::Call Kernel::call_of(nb::sequence values, nb::sequence extents, const Ca
     if (argument.kind == HONE_ARGUMENT_EXTENT) continue;
     nb::object given = nb::none();
     if (argument.kind != HONE_ARGUMENT_OUT)
-      given = values[value++];
+      given = nb::borrow(values[value++]);
     else if (!options.out.is_none())
       given = is_alone ? nb::borrow(options.out) : nb::object(options.out[output++]);
     if (argument.kind == HONE_ARGUMENT_SCALAR) {
@@ -145,28 +169,30 @@ Kernel::Call Kernel::call_of(nb::sequence values, nb::sequence extents, const Ca
   if (!is_launched) return call;
   for (std::size_t i = 0; i < arguments_.size(); ++i)
     if (arguments_[i].is_array() && !call.arrays[i])
-      call.arrays[i].emplace(call.first->allocate(shape_of(call, i), arguments_[i].dtype), arguments_[i].name.c_str());
+      call.arrays[i].emplace(call.first->allocate(shape_of(call, i), arguments_[i].dtype));
   return call;
 }
 
 /// Takes the extents that the caller gave, and the others from the first array that has an element for each point.
-void Kernel::find_extents(Call& call, nb::sequence given) const {
+void Kernel::find_extents(Call& call, const std::vector<nb::handle>& given) const {
   const Array* points = nullptr;
-  std::string tried;
   for (std::size_t i = 0; i < arguments_.size() && points == nullptr; ++i)
     if (arguments_[i].has_points() && call.arrays[i]) {
       const Array& array = *call.arrays[i];
       if (extents_.size() == 1 || array.shape.ndim == static_cast<int>(extents_.size())) points = &array;
-      tried += (tried.empty() ? "" : ", ") + arguments_[i].name + " has the shape " + text_of(array.shape);
     }
   for (std::size_t i = 0; i < extents_.size(); ++i) {
-    const nb::object extent = given[i];
-    if (!extent.is_none()) {
-      call.extents.push_back(nb::cast<std::int64_t>(extent));
+    if (!given.empty() && !given[i].is_none()) {
+      call.extents.push_back(nb::cast<std::int64_t>(given[i]));
     } else if (points != nullptr) {
       const int axis = points->shape.ndim - 1 - static_cast<int>(i);
       call.extents.push_back(extents_.size() == 1 ? points->shape.elements() : points->shape.size[axis]);
     } else {
+      std::string tried;
+      for (std::size_t j = 0; j < arguments_.size(); ++j)
+        if (arguments_[j].has_points() && call.arrays[j])
+          tried +=
+              (tried.empty() ? "" : ", ") + arguments_[j].name + " has the shape " + text_of(call.arrays[j]->shape);
       refuse("the extent " + extents_[i] + " follows from no array: pass " + extents_[i] + "=" +
              (tried.empty() ? "" : " (" + tried + ")"));
     }
@@ -174,9 +200,15 @@ void Kernel::find_extents(Call& call, nb::sequence given) const {
 }
 
 void Kernel::check_elements(Call& call) const {
-  call.elements.resize(arrays_);
-  check(hone_kernel_elements(kernel_, call.extents.data(), static_cast<std::int32_t>(call.extents.size()),
-                             call.elements.data(), static_cast<std::int32_t>(arrays_)));
+  if (last_elements_.empty() || last_extents_ != call.extents) {
+    last_elements_.clear();
+    std::vector<std::int64_t> elements(arrays_);
+    check(hone_kernel_elements(kernel_, call.extents.data(), static_cast<std::int32_t>(call.extents.size()),
+                               elements.data(), static_cast<std::int32_t>(arrays_)));
+    last_extents_ = call.extents;
+    last_elements_ = std::move(elements);
+  }
+  call.elements = last_elements_;
   std::size_t at = 0;
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     if (!arguments_[i].is_array()) continue;
@@ -208,6 +240,41 @@ Shape Kernel::shape_of(const Call& call, std::size_t argument) const {
 }
 
 nb::object Kernel::launch(nb::sequence values, nb::sequence extents, const CallOptions& options) const {
+  return launch_call(listed(values), listed(extents), options);
+}
+
+std::optional<nb::object> Kernel::launch_positional(nb::handle args, const CallOptions& options) const {
+  if (!places_ || static_cast<std::size_t>(PyTuple_Size(args.ptr())) != places_->size()) return std::nullopt;
+  std::vector<nb::handle> values(places_->size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = PyTuple_GetItem(args.ptr(), static_cast<Py_ssize_t>((*places_)[i]));
+    const Argument& argument = arguments_[given_[i]];
+    if (!argument.is_array() && !is_plain_number(values[i].ptr(), argument.is_integer())) return std::nullopt;
+  }
+  return launch_call(values, {}, options);
+}
+
+PyObject* call_kernel(PyObject* self, PyObject* args, PyObject* kwargs) {
+  try {
+    CallOptions options;
+    bool is_short = nb::inst_ready(self);
+    PyObject *name = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; is_short && kwargs != nullptr && PyDict_Next(kwargs, &at, &name, &value) != 0;)
+      is_short = read_option(name, value, options);
+    if (is_short)
+      if (std::optional<nb::object> results = nb::inst_ptr<Kernel>(self)->launch_positional(args, options))
+        return results->release().ptr();
+  } catch (nb::python_error& error) {
+    error.restore();
+    return nullptr;
+  } catch (...) {  // a wrong argument, which the method refuses, too
+  }
+  const nb::object method = nb::steal(PyObject_GetAttrString(self, "call_named"));
+  return method.is_valid() ? PyObject_Call(method.ptr(), args, kwargs) : nullptr;
+}
+
+nb::object Kernel::launch_call(const std::vector<nb::handle>& values, const std::vector<nb::handle>& extents,
+                               const CallOptions& options) const {
   const Call call = call_of(values, extents, options, true);
   Session& session = session_for(options.session, *call.first, call.first_name);
   std::vector<void*> pointers;
@@ -228,8 +295,7 @@ nb::object Kernel::launch(nb::sequence values, nb::sequence extents, const CallO
 }
 
 Problem Kernel::problem(nb::sequence values, nb::sequence extents, nb::handle out) const {
-  const nb::object none = nb::none();
-  const Call call = call_of(values, extents, {out, none, none, false}, false);
+  const Call call = call_of(listed(values), listed(extents), {.out = out}, false);
   std::uint32_t alignment = 16;
   for (const std::optional<Array>& array : call.arrays)
     if (array) alignment = std::min(alignment, alignment_of(array->data));

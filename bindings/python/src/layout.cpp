@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "src/given.h"
+
 namespace hone::python {
 namespace {
 
@@ -15,6 +17,7 @@ struct Group {
 };
 
 int parse_axis(nb::handle axis, int ndim) {
+  if (PyIndex_Check(axis.ptr()) == 0) refuse_given("axis", "an integer, a tuple of integers or None", axis);
   const Py_ssize_t given = PyNumber_AsSsize_t(axis.ptr(), PyExc_IndexError);
   if (given == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
   if (given < -ndim || given >= ndim) {

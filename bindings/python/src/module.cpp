@@ -9,6 +9,7 @@
 #include "src/custom.h"
 #include "src/given.h"
 #include "src/kernel.h"
+#include "src/shortcut.h"
 
 namespace nb = nanobind;
 using namespace hone::python;
@@ -40,8 +41,8 @@ void define_classes(nb::module_& m) {
             std::optional<std::int32_t> workspaces;
             if (!capture_workspaces.is_none())
               workspaces = Given<std::int32_t, "capture_workspaces">(capture_workspaces);
-            new (self) Session(device,
-                               {on_miss, budget_ms, std::move(cache), workspaces, read_only, validate, objective});
+            new (self)
+                Session(device, {on_miss, budget_ms, std::move(cache), workspaces, read_only, validate, objective});
           },
           "device"_a, "on_miss"_a, "tune_budget_ms"_a, "cache"_a, "capture_workspaces"_a, "cache_read_only"_a,
           "validate"_a, "objective"_a)
@@ -73,21 +74,23 @@ void define_classes(nb::module_& m) {
           "x"_a, "out"_a, "stream"_a, "session"_a, "copy"_a)
       .def("problem", &Reduction::problem, "x"_a);
 
-  nb::class_<Kernel>(m, "Kernel")
+  static PyType_Slot called[] = {{Py_tp_call, reinterpret_cast<void*>(&call_kernel)}, {0, nullptr}};
+  nb::class_<Kernel>(m, "Kernel", nb::type_slots(called))
       .def(
           "__init__",
           [](Kernel* self, const std::vector<Kernel::Field>& fields, const std::vector<Kernel::Parameter>& parameters,
-             const std::vector<nb::tuple>& arguments, std::vector<std::string> extents, const std::string& name,
-             nb::object reference) {
+             const std::vector<nb::tuple>& arguments, std::vector<std::string> extents,
+             std::optional<std::vector<std::size_t>> places, const std::string& name, nb::object reference) {
             std::vector<Kernel::Argument> described;
             for (const nb::tuple& one : arguments)
               described.push_back({nb::cast<std::int32_t>(one[0]), nb::cast<std::int32_t>(one[1]),
                                    nb::cast<std::string>(one[2]), nb::cast<std::optional<std::string>>(one[3]),
                                    nb::cast<std::optional<std::string>>(one[4]), nb::cast<double>(one[5]),
                                    nb::cast<std::int32_t>(one[6])});
-            new (self) Kernel(fields, parameters, std::move(described), std::move(extents), name, std::move(reference));
+            new (self) Kernel(fields, parameters, std::move(described), std::move(extents), std::move(places), name,
+                              std::move(reference));
           },
-          "fields"_a, "parameters"_a, "arguments"_a, "extents"_a, "name"_a, "reference"_a)
+          "fields"_a, "parameters"_a, "arguments"_a, "extents"_a, "places"_a, "name"_a, "reference"_a)
       .def(
           "launch_values",
           [](const Kernel& self, nb::sequence values, nb::sequence extents, Object out, Object stream, Object session,
@@ -152,6 +155,8 @@ void define_calls(nb::module_& m) {
         return rms_norm(x, {weight, residual, sum, eps}, {out, stream, session, copy});
       },
       "x"_a, "weight"_a, "residual"_a, "eps"_a, "out"_a, "sum"_a, "stream"_a, "session"_a, "copy"_a);
+  m.def("reduce_shortcut", &reduce_shortcut, "function"_a, "op"_a);
+  m.def("softmax_shortcut", &softmax_shortcut, "function"_a, "is_logarithm"_a);
 }
 
 void define_problems(nb::module_& m) {

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 
+#include "src/given.h"
+
 namespace hone::python {
 
 std::optional<void*> chosen_stream(nb::handle stream) {
   if (stream.is_none()) return std::nullopt;
   const nb::object number = PyLong_Check(stream.ptr()) != 0 ? nb::borrow(stream) : hooks().stream_handle(stream);
-  return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(number));
+  std::uintptr_t address = 0;
+  if (!nb::try_cast(number, address)) refuse_given("stream", "a stream or its address", stream);
+  return reinterpret_cast<void*>(address);
 }
 
 std::string text_of(const Shape& shape) {
@@ -17,13 +21,14 @@ std::string text_of(const Shape& shape) {
 }
 
 std::optional<Array> given_out(nb::handle out) {
-  if (out.is_none()) return std::nullopt;
-  return Array(out, "out");
+  std::optional<Array> found;
+  if (!out.is_none()) found.emplace(out, "out");
+  return found;
 }
 
-Array results_of(const Array& in, std::optional<Array> given, const Shape& shape, std::int32_t dtype) {
-  if (!given) return Array(in.allocate(shape, dtype), "out");
-  Array out = std::move(*given);
+const Array& results_of(const Array& in, std::optional<Array>& given, const Shape& shape, std::int32_t dtype) {
+  if (!given) return given.emplace(in.allocate(shape, dtype));
+  const Array& out = *given;
   if (out.is_read_only) throw nb::value_error("out is read-only");
   if (out.device != in.device) throw nb::value_error("out is on another device than the array");
   if (!(out.shape == shape)) {

@@ -1,6 +1,7 @@
 // The parts that calls share: the inputs, the stream, and the array that the results go to.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,8 +21,8 @@ std::string text_of(const Shape& shape);
 /// The caller's array for results, if there is one.
 std::optional<Array> given_out(nb::handle out);
 
-/// The array that results go to: the caller's, checked, or a new one. `dtype` is what the call writes.
-Array results_of(const Array& in, std::optional<Array> given, const Shape& shape, std::int32_t dtype);
+/// Checks the caller's array for results, or makes one where there is none. `dtype` is what the call writes.
+const Array& results_of(const Array& in, std::optional<Array>& out, const Shape& shape, std::int32_t dtype);
 
 /// Raises the ValueError for strides that no kernel takes.
 [[noreturn]] void refuse_strides(const char* name);
@@ -52,6 +53,17 @@ auto described(Array& array, const char* name, const CallOptions& options, const
 
 /// The array, or a contiguous copy where the caller allows it.
 void make_contiguous(Array& array, const char* name, const CallOptions& options);
+
+/// A struct as its init function of the library makes it, which is asked once for each type.
+template <class Spec>
+const Spec& defaults_of(hone_status (*init)(Spec*, std::size_t)) {
+  static const Spec defaults = [init] {
+    Spec made;
+    check(init(&made, sizeof made));
+    return made;
+  }();
+  return defaults;
+}
 
 /// The problem that `make` has the library make.
 template <class Make>

@@ -38,8 +38,7 @@ void need_like(const Array& array, const char* name, const Array& x, const Shape
 }
 
 hone_rms_norm_spec spec_of(const Array& in, const Rows& rows, double eps) {
-  hone_rms_norm_spec spec;
-  check(hone_rms_norm_spec_init(&spec, sizeof spec));
+  hone_rms_norm_spec spec = defaults_of(hone_rms_norm_spec_init);
   spec.dtype = in.dtype;
   spec.rows = rows.count;
   spec.columns = rows.columns;
@@ -49,9 +48,9 @@ hone_rms_norm_spec spec_of(const Array& in, const Rows& rows, double eps) {
 }
 
 /// The array for results, whose rows the library writes with one pitch for all.
-Array results(const Array& in, nb::handle given, const char* name, Rows& rows) {
-  Array out = results_of(in, given_out(given), in.shape, in.dtype);
-  const std::optional<Rows> its = rows_of(out);
+std::optional<Array> results(const Array& in, nb::handle given, const char* name, Rows& rows) {
+  std::optional<Array> out = given_out(given);
+  const std::optional<Rows> its = rows_of(results_of(in, out, in.shape, in.dtype));
   if (!its) refuse_strides(name);
   rows = *its;
   return out;
@@ -69,7 +68,7 @@ nb::object rms_norm(nb::handle x, const RmsNormArguments& what, const CallOption
 
   std::optional<Array> weight, residual, sum;
   if (!what.weight.is_none()) {
-    Shape columns{.ndim = 1};
+    Shape columns(1);
     columns.size[0] = rows.columns;
     weight.emplace(what.weight, "weight", given_stream);
     need_like(*weight, "weight", in, columns);
@@ -85,7 +84,7 @@ nb::object rms_norm(nb::handle x, const RmsNormArguments& what, const CallOption
   } else if (!what.sum.is_none()) {
     throw nb::value_error("sum is given, but no residual: the sum would be x");
   }
-  const Array out = results(in, options.out, "out", out_rows);
+  const std::optional<Array> out = results(in, options.out, "out", out_rows);
   if (sum && !(sum_rows == out_rows)) throw nb::value_error("out and sum have different strides");
   spec.out_pitch = out_rows.pitch;
 
@@ -93,10 +92,10 @@ nb::object rms_norm(nb::handle x, const RmsNormArguments& what, const CallOption
   if (in.shape.elements() != 0)
     run([&] {
       return hone_rms_norm(session.get(), &spec, in.data, residual ? residual->data : nullptr,
-                           weight ? weight->data : nullptr, out.data, sum ? sum->data : nullptr, stream, nullptr);
+                           weight ? weight->data : nullptr, out->data, sum ? sum->data : nullptr, stream, nullptr);
     });
-  if (!sum) return nb::borrow(out.object());
-  return nb::make_tuple(nb::borrow(out.object()), nb::borrow(sum->object()));
+  if (!sum) return nb::borrow(out->object());
+  return nb::make_tuple(nb::borrow(out->object()), nb::borrow(sum->object()));
 }
 
 Problem rms_norm_problem(nb::handle x, bool has_weight, bool has_residual) {

@@ -104,12 +104,19 @@ def test_sessions():
     assert hone.devices()[-1] == "host"
 
 
+@pytest.mark.parametrize(("call", "operation"), [("prod", "product"), ("var", "mean_variance"), ("norm", "l2_norm")])
+def test_problems_have_the_names_of_calls_too(call, operation):
+    assert str(hone.problem(call, X)) == str(hone.problem(operation, X))
+
+
 def test_tune_explain_and_inspect(tmp_path):
     cache = tmp_path / "cache.sqlite"
     session = hone.Session("host", cache=cache)
     seen = []
     tuning = hone.tune("max", X, budget=1, progress=lambda *now: seen.append(now), session=session)
-    assert {phase for phase, *_ in seen} >= {"compiling", "measuring"}
+    # On a busy machine the budget may end before a second candidate is compiled.
+    assert "measuring" in {phase for phase, *_ in seen}
+    assert seen[-1][:3] == ("verifying", 1, 1)
     assert tuning.winner["verdict"] == "ok"
     assert tuning.winner["median_us"] > 0
     assert "max f32" in str(tuning.explain())

@@ -49,6 +49,25 @@ def test_float8(x):
     assert hone.max(eighths).dtype == torch.float8_e4m3fn
 
 
+def test_views_of_negatives_are_refused(x):
+    z = torch.complex(x, x)
+    for negative in (z.conj().imag, z[0, 0, 0].conj().imag):
+        assert negative.is_neg()
+        with pytest.raises(BufferError, match="resolve_neg"):
+            hone.sum(negative, copy=True)
+        with pytest.raises(BufferError, match="resolve_neg"):
+            hone.sum(x, out=negative)
+        torch.testing.assert_close(hone.sum(negative.resolve_neg()), negative.sum())
+    torch.testing.assert_close(hone.sum(z.imag, copy=True), x.sum())
+
+
+def test_gradients_of_out_are_refused(x):
+    out = torch.empty((), device=x.device, requires_grad=True)
+    for call in (hone.sum, hone.var):
+        with pytest.raises(BufferError, match="out requires a gradient"):
+            call(x, out=out)
+
+
 def test_a_kernel_of_ones_own(x):
     @hone.kernel(
         source="""extern "C" __global__ void scaled(const float* x, float by, float* y, int n) {

@@ -244,13 +244,16 @@ TEST_F(ChooseTest, AStopBeforeTheStartCompilesNothing) {
 
 TEST_F(ChooseTest, ProgressGoesThroughThePhasesInOrder) {
   std::vector<TuningPhase> phases;
+  TuningProgress last;
   TuningOptions options{.budget = 1min};
   options.on_progress = [&](const TuningProgress& progress) {
     EXPECT_LE(progress.done, progress.total);
+    last = progress;
     if (phases.empty() || phases.back() != progress.phase) phases.push_back(progress.phase);
   };
   tune(options);
   EXPECT_EQ(phases, (std::vector{TuningPhase::compiling, TuningPhase::measuring, TuningPhase::verifying}));
+  EXPECT_EQ(last.done, last.total);
 }
 
 TEST_F(ChooseTest, NothingIsLeftOnTheDevice) {
