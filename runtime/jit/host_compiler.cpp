@@ -131,8 +131,9 @@ std::vector<std::string> compile_options(HostInstrumentation instrumentation, bo
   const std::string_view sanitizers = sanitizers_of(instrumentation);
   const bool is_traced = instrumentation == HostInstrumentation::traced;
   // -O3 unrolls the loops over packs, which -O2 of g++ keeps in memory: twice as fast, and still more where each access
-  // is checked. ThreadSanitizer gains nothing from it. Traced code keeps the accesses and the lines of its source.
-  options.emplace_back(is_traced ? "-O1" : sanitizers == "thread" ? "-O2" : "-O3");
+  // is checked. Traced code keeps the accesses and the lines of its source. Under a sanitizer the compiler takes longer
+  // than the kernels: -O1 compiles a sum in 0.65 s, -O3 in 1.46 s (g++ 12.2, AddressSanitizer, 25 November 2026).
+  options.emplace_back(is_traced || !sanitizers.empty() ? "-O1" : "-O3");
   if (reports_to_engine(instrumentation))
     for (std::string& option : report_options(instrumentation, is_clang)) options.push_back(std::move(option));
   if (!sanitizers.empty()) {

@@ -1,22 +1,19 @@
-// tuned_reduce_rows() and tuned_reduce_columns() on a real device, against plain loops; and every way in which threads
-// can share the work, launched directly, against the families' reference.
+// tuned_reduce_rows() and tuned_reduce_columns() on a real device, against plain loops.
 #include <gmock/gmock.h>
 
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <functional>
+#include <limits>
+#include <vector>
 
-#include <fmt/format.h>
 #include <hone/reduce_axis.h>
 
-#include "runtime/choose/compiled.h"
-#include "runtime/dispatch/workspace_pool.h"
-#include "runtime/families/expectation.h"
 #include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/families/reduce_axis/axis_policies.h"
-#include "runtime/measure/loaded_candidate.h"
-#include "runtime/measure/workload.h"
-#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
-#include "tests/runtime/support/sanitized.h"
 #include "tests/runtime/support/temp_folder.h"
 #include "tests/support/names.h"
 
@@ -130,98 +127,6 @@ TEST_F(ReduceAxis, LogsumexpOfRowsAndOfColumns) {
   EXPECT_THAT(fetch_all<float>(out, 2), testing::ElementsAre(1000, 1000));
 }
 
-/// logsumexp of awkward orders, of an array, of rows and of columns.
-template <class T>
-class LogsumexpOrders : public ReduceAxis {
- protected:
-  /// Long enough that a thread takes several tiles, and no multiple of any.
-  static constexpr std::int64_t kLength = 20001;
-
-  static T of(double value) {
-    if constexpr (sizeof(T) == 2) return T(static_cast<float>(value));
-    else return static_cast<T>(value);
-  }
-
-  /// `value(i)` is element i of an array. Every other row and column is that array; those between are alike throughout,
-  /// since what happens to one must not depend on its neighbours.
-  void expect_right(Session& session, const std::function<double(std::int64_t)>& value,
-                    NanPolicy nan = NanPolicy::propagate) const {
-    using Result = std::conditional_t<sizeof(T) == 8, double, float>;
-    std::array<std::vector<T>, 2> arrays{std::vector<T>(kLength, of(1)), std::vector<T>(kLength)};
-    for (std::int64_t i = 0; i < kLength; ++i) arrays[1][static_cast<std::size_t>(i)] = of(value(i));
-    const ReduceSpec spec{.op = ReduceOp::logsumexp, .dtype = kDTypeOf<T>, .nan = nan};
-    const DeviceBuffer out(device_, kArrays * sizeof(Result));
-    const auto check = [&](const char* what, std::size_t first, std::size_t last) {
-      for (std::size_t r = first; r < last; ++r) {
-        const Result found = fetch(out.as<Result>() + (r - first));
-        const auto expected = std::as_bytes(std::span(arrays[r % 2]));
-        EXPECT_EQ(reduce_reference::verify(spec, kLength, kChain, {{{expected.begin(), expected.end()}}},
-                                           std::as_bytes(std::span(&found, 1))),
-                  "")
-            << what << " " << r;
-      }
-    };
-    std::vector<T> rows;
-    std::vector<T> columns;
-    for (std::size_t r = 0; r < kArrays; ++r) rows.insert(rows.end(), arrays[r % 2].begin(), arrays[r % 2].end());
-    for (std::size_t i = 0; i < kLength; ++i)
-      for (std::size_t c = 0; c < kPitch; ++c) columns.push_back(arrays[c % 2][i]);
-    const auto of_rows = upload(rows, 1);
-    const auto of_columns = upload(columns);
-    tuned_reduce(session, spec, of_rows.data + kLength, kLength, out.data(), nullptr);
-    check("array", 1, 2);
-    tuned_reduce_rows(session, spec, of_rows.data, {kArrays, kLength}, out.data(), nullptr);
-    check("row", 0, kArrays);
-    tuned_reduce_columns(session, spec, of_columns.data, {.reduced = kLength, .inner = kArrays, .pitch = kPitch},
-                         out.data(), nullptr);
-    check("column", 0, kArrays);
-  }
-
- private:
-  static constexpr int kArrays = 8;
-  static constexpr int kPitch = 16;  ///< of columns: rows of several would be one, and a thread have a tile at most
-};
-
-using FloatingTypes = testing::Types<half, bfloat16, float, double>;
-TYPED_TEST_SUITE(LogsumexpOrders, FloatingTypes);
-
-TYPED_TEST(LogsumexpOrders, EveryElementMayBeLargerThanAllBeforeOrSmaller) {
-  Session session(this->device_, this->quick());
-  this->expect_right(session, [](std::int64_t i) { return static_cast<double>(i) - 10000; });
-  this->expect_right(session, [](std::int64_t i) { return 10000 - static_cast<double>(i); });
-  // In steps that every tile takes, and about as high as what a tile may add unseen.
-  for (double step : {6.0, 6.8, 6.93, 6.94, 7.0, 8.0})
-    this->expect_right(session, [&](std::int64_t i) { return step * static_cast<double>(i / 4000); });
-}
-
-TYPED_TEST(LogsumexpOrders, WhatComesLateIsSeen) {
-  Session session(this->device_, this->quick());
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  const double highest = sizeof(TypeParam) == 8 ? std::numeric_limits<double>::max()
-                         : kDTypeOf<TypeParam> == DType::f16 ? 65504
-                                                             : std::ldexp(255.0, 120);
-  // In a whole tile, or at the end, where elements are taken one by one.
-  for (std::int64_t at : {this->kLength * 3 / 4, this->kLength - 1}) {
-    for (double late : {kInfinity, kNan, highest, 65504.0, 30.0, 6.93, -highest, -kInfinity}) {
-      this->expect_right(session, [&](std::int64_t i) { return i == at ? late : 0.25; });
-      this->expect_right(session, [&](std::int64_t i) { return i == at ? late : -kInfinity; });
-      this->expect_right(session, [&](std::int64_t i) { return i == at ? late : -highest; });
-    }
-    this->expect_right(session, [&](std::int64_t i) { return i == at ? highest : highest * 0.75; });
-  }
-}
-
-TYPED_TEST(LogsumexpOrders, IgnoredNansMayBeAnywhere) {
-  Session session(this->device_, this->quick());
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  for (double other : {0.5, kInfinity, -kInfinity, kNan})
-    for (std::int64_t every : {1, 2, 3, 4001})
-      this->expect_right(
-          session, [&](std::int64_t i) { return i % every == every / 2 ? other : kNan; }, NanPolicy::ignore);
-}
-
 TEST_F(ReduceAxis, EmptyRowsGiveTheIdentityAndNoRowsNothing) {
   Session session(device_, quick());
   const DeviceBuffer out(device_, 3 * sizeof(float));
@@ -308,74 +213,6 @@ TEST_F(ReduceAxis, AWinnerServesEveryMemberOfItsClass) {
   EXPECT_EQ(choice.winner->candidate.policy, a_warp_a_row);
 }
 
-/// Policies, launched directly.
-class ReduceAxisPolicies : public DeviceTest {
- protected:
-  /// What a device with many multiprocessors would try, with few threads: on the host, each is a fiber.
-  std::vector<Policy> policies_of(const Problem& problem) const {
-    DeviceFacts facts = device_->facts();
-    facts.sm_count = 132;
-    std::vector<Policy> some;
-    for (const Policy& policy : problem.family->space().all())
-      if (reason_to_skip(problem, policy, facts).empty() && (is_cuda() || policy.as<RowsPolicy>().block_threads <= 256))
-        some.push_back(policy);
-    return some;
-  }
-
-  void verify(const Problem& problem, const Policy& policy) {
-    const KernelFamily& family = *problem.family;
-    const Unit unit = unit_of(problem, policy);
-    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
-    const CompiledCode code = load_policy(*device_, problem, policy, unit, binary);
-    Workload workload(device_, problem, nullptr);
-    const DeviceBuffer workspace = make_workspaces(device_, 1);
-    const int cluster = family.shape(problem, policy).cluster_blocks;
-    for (std::int64_t max_blocks : {std::int64_t{cluster * 3}, std::int64_t{40}}) {
-      const LoadedCandidate loaded{{policy, {max_blocks}}, code.module};
-      for (const Problem& called : family.verifier().verified_problems(problem)) {
-        if (!family.refuse(called).empty()) continue;
-        for (std::string_view kind : family.verifier().input_kinds(called)) {
-          const std::string fault =
-              workload.verify(called, loaded.candidate, kind, [&](const Problem& now, std::span<void* const> buffers) {
-                loaded.enqueue(*device_, now, buffers, workspace.data(), nullptr);
-              });
-          ASSERT_EQ(fault, "") << to_string(called) << " " << kind << " " << max_blocks << " × "
-                               << family.space().to_string(policy);
-        }
-      }
-    }
-  }
-};
-
-/// A shape for each way that a parameter names, and a way for each shape that is awkward for it.
-std::vector<Problem> problems_of(const ReduceSpec& spec) {
-  const auto rows = [&](RowsShape shape, std::uint32_t alignment = kMaxAlignment) {
-    return reduce_rows_problem(spec, shape, alignment);
-  };
-  const auto columns = [&](ColumnsShape shape, std::uint32_t alignment = kMaxAlignment) {
-    return reduce_columns_problem(spec, shape, alignment);
-  };
-  return {rows({1000, 8}),          rows({129, 64}),
-          rows({300, 7}, 1),        rows({33, 333}, 1),
-          rows({31, 1025}),         rows({3, 20001}),
-          rows({50, 13, 16}),       columns({1, 5000, 7}),
-          columns({1, 700, 64}),    columns({1, 129, 1000}),
-          columns({1, 31, 1025}),   columns({200, 8, 3}),
-          columns({5, 60, 3, 4}),   columns({1, 60, 100, 104}),
-          columns({3, 40, 129}, 1), columns({1, 4, 4097})};
-}
-
-/// Who shares the work: what a policy says besides its sizes.
-std::string way_of(const Problem& problem, const Policy& policy) {
-  if (problem.family == &reduce_rows_family()) {
-    const auto rows = policy.as<RowsPolicy>();
-    return fmt::format("{} {} {} {}", static_cast<int>(rows.scope), rows.threads_per_row,
-                       static_cast<int>(rows.staging), rows.cluster_blocks);
-  }
-  const auto columns = policy.as<ColumnsPolicy>();
-  return fmt::format("{} {}", static_cast<int>(columns.scope), static_cast<int>(columns.staging));
-}
-
 /// A conversion of several elements at once has to give each its own value.
 TEST_F(ReduceAxis, ConvertsEveryPatternOfAByteAtEveryPlaceOfAPack) {
   Session session(device_, quick());
@@ -399,63 +236,6 @@ TEST_F(ReduceAxis, ConvertsEveryPatternOfAByteAtEveryPlaceOfAPack) {
       else ASSERT_EQ(found[row], value) << dtype.name << ' ' << row;
     }
   }
-}
-
-TEST_F(ReduceAxisPolicies, EveryWaySumsF32) {
-  std::vector<Problem> problems = problems_of({});
-  for (const Problem& each : problems_of({.numerics = Numerics::reproducible}))
-    if (refusal_of(each).empty()) problems.push_back(each);
-  for (const Problem& problem : problems) {
-    // One policy of each way to share the work; on the host, which compiles them one by one, every third of these.
-    std::vector<std::string> seen;
-    for (const Policy& policy : policies_of(problem)) {
-      const std::string way = way_of(problem, policy);
-      if (std::find(seen.begin(), seen.end(), way) != seen.end()) continue;
-      seen.push_back(way);
-      if (seen.size() % 3 == 1 || is_cuda()) verify(problem, policy);
-    }
-    EXPECT_FALSE(seen.empty()) << to_string(problem);
-  }
-}
-
-/// Columns of one chunk and of several, whose last is short, and of folded rows; shared by blocks and not.
-TEST_F(ReduceAxisPolicies, ReproducibleColumnsHaveTheBitsOfTheDefinition) {
-  const auto shapes = std::to_array<std::pair<ColumnsShape, std::uint32_t>>({{{1, 5000, 7}, kMaxAlignment},
-                                                                             {{1, 3001, 64}, kMaxAlignment},
-                                                                             {{1, 2100, 133}, 1},
-                                                                             {{3, 700, 40, 48}, kMaxAlignment},
-                                                                             {{2, 1500, 3}, 1},
-                                                                             {{1, 31, 1025}, 1},
-                                                                             {{1, 9000, 16}, kMaxAlignment}});
-  std::size_t turn = 0;
-  for (const ReduceOpInfo& op : kReduceOps)
-    for (const DTypeInfo& dtype : kDTypes)
-      for (const NanPolicy nan : {NanPolicy::propagate, NanPolicy::ignore}) {
-        const ReduceSpec spec{.op = op.op, .dtype = dtype.dtype, .nan = nan, .numerics = Numerics::reproducible};
-        if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype) || !spec.is_reproducible()) continue;
-        if (nan == NanPolicy::ignore && !dtype.is_floating()) continue;
-        if (++turn % (test::kSanitized ? 29 : 7) != 0 && !is_cuda()) continue;  // the host compiles them one by one
-        const auto& [shape, alignment] = shapes[turn / 7 % shapes.size()];
-        const Problem problem = reduce_columns_problem(spec, shape, alignment);
-        ASSERT_EQ(refusal_of(problem), "");
-        const std::vector<Policy> policies = policies_of(problem);
-        ASSERT_FALSE(policies.empty()) << to_string(problem);
-        verify(problem, policies[turn * 131 % policies.size()]);
-      }
-}
-
-TEST_F(ReduceAxisPolicies, EveryOperationAndDTypeInSomeWay) {
-  std::size_t turn = 0;
-  for (const ReduceOpInfo& op : kReduceOps)
-    for (const DTypeInfo& dtype : kDTypes) {
-      if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype)) continue;
-      if (++turn % 11 != 0 && !is_cuda()) continue;  // the host compiles them one by one
-      const std::vector<Problem> problems = problems_of({.op = op.op, .dtype = dtype.dtype});
-      const Problem& problem = problems[turn * 7 % problems.size()];
-      const std::vector<Policy> policies = policies_of(problem);
-      ASSERT_FALSE(policies.empty()) << to_string(problem);
-      verify(problem, policies[turn * 13 % policies.size()]);
-    }
 }
 
 }  // namespace

@@ -57,9 +57,9 @@ TEST_F(FaultsTest, ACandidateThatHangsIsKilledAfterThePatience) {
   faulty.patience = 2s;
   const CampaignResult result = run({sum_of(4096)}, faulty);
   EXPECT_EQ(result.items[0].outcome, Outcome::tuned) << result.items[0].reason;
-  ASSERT_EQ(result.items[0].died.size(), 1U);
-  EXPECT_THAT(result.items[0].died[0], Names("hung", "no sign", "2.0 s"));
-  EXPECT_THAT(failures(), ::testing::Contains(Names("hung", "no sign")));
+  // On a busy machine another candidate may be silent for as long.
+  EXPECT_THAT(result.items[0].died, ::testing::Each(Names("hung", "no sign", "2.0 s")));
+  EXPECT_THAT(failures(), ::testing::Contains(Names("block_threads=128", "hung", "no sign")));
 }
 
 TEST_F(FaultsTest, ACorruptContextIsBlamedOnTheCandidateThatRanLast) {

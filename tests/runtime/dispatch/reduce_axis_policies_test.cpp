@@ -1,0 +1,156 @@
+// Every way in which threads can share the work of rows and of columns, launched directly, against the families'
+// reference.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <hone/reduce_axis.h>
+
+#include "runtime/choose/compiled.h"
+#include "runtime/dispatch/workspace_pool.h"
+#include "runtime/families/reduce_axis/axis_policies.h"
+#include "runtime/measure/loaded_candidate.h"
+#include "runtime/measure/workload.h"
+#include "tests/runtime/support/allowed_policies.h"
+#include "tests/runtime/support/device_fixture.h"
+#include "tests/runtime/support/sanitized.h"
+
+namespace hone {
+namespace {
+
+/// Policies, launched directly.
+class ReduceAxisPolicies : public DeviceTest {
+ protected:
+  /// What a device with many multiprocessors would try, with few threads: on the host, each is a fiber.
+  std::vector<Policy> policies_of(const Problem& problem) const {
+    DeviceFacts facts = device_->facts();
+    facts.sm_count = 132;
+    std::vector<Policy> some;
+    for (const Policy& policy : problem.family->space().all())
+      if (reason_to_skip(problem, policy, facts).empty() && (is_cuda() || policy.as<RowsPolicy>().block_threads <= 256))
+        some.push_back(policy);
+    return some;
+  }
+
+  void verify(const Problem& problem, const Policy& policy) {
+    const KernelFamily& family = *problem.family;
+    const Unit unit = unit_of(problem, policy);
+    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+    const CompiledCode code = load_policy(*device_, problem, policy, unit, binary);
+    Workload workload(device_, problem, nullptr);
+    const DeviceBuffer workspace = make_workspaces(device_, 1);
+    const int cluster = family.shape(problem, policy).cluster_blocks;
+    for (std::int64_t max_blocks : {std::int64_t{cluster * 3}, std::int64_t{40}}) {
+      const LoadedCandidate loaded{{policy, {max_blocks}}, code.module};
+      for (const Problem& called : family.verifier().verified_problems(problem)) {
+        if (!family.refuse(called).empty()) continue;
+        for (std::string_view kind : family.verifier().input_kinds(called)) {
+          const std::string fault =
+              workload.verify(called, loaded.candidate, kind, [&](const Problem& now, std::span<void* const> buffers) {
+                loaded.enqueue(*device_, now, buffers, workspace.data(), nullptr);
+              });
+          ASSERT_EQ(fault, "") << to_string(called) << " " << kind << " " << max_blocks << " × "
+                               << family.space().to_string(policy);
+        }
+      }
+    }
+  }
+};
+
+/// A shape for each way that a parameter names, and a way for each shape that is awkward for it.
+std::vector<Problem> problems_of(const ReduceSpec& spec) {
+  const auto rows = [&](RowsShape shape, std::uint32_t alignment = kMaxAlignment) {
+    return reduce_rows_problem(spec, shape, alignment);
+  };
+  const auto columns = [&](ColumnsShape shape, std::uint32_t alignment = kMaxAlignment) {
+    return reduce_columns_problem(spec, shape, alignment);
+  };
+  return {rows({1000, 8}),          rows({129, 64}),
+          rows({300, 7}, 1),        rows({33, 333}, 1),
+          rows({31, 1025}),         rows({3, 20001}),
+          rows({50, 13, 16}),       columns({1, 5000, 7}),
+          columns({1, 700, 64}),    columns({1, 129, 1000}),
+          columns({1, 31, 1025}),   columns({200, 8, 3}),
+          columns({5, 60, 3, 4}),   columns({1, 60, 100, 104}),
+          columns({3, 40, 129}, 1), columns({1, 4, 4097})};
+}
+
+/// Who shares the work: what a policy says besides its sizes.
+std::string way_of(const Problem& problem, const Policy& policy) {
+  if (problem.family == &reduce_rows_family()) {
+    const auto rows = policy.as<RowsPolicy>();
+    return fmt::format("{} {} {} {}", static_cast<int>(rows.scope), rows.threads_per_row,
+                       static_cast<int>(rows.staging), rows.cluster_blocks);
+  }
+  const auto columns = policy.as<ColumnsPolicy>();
+  return fmt::format("{} {}", static_cast<int>(columns.scope), static_cast<int>(columns.staging));
+}
+
+TEST_F(ReduceAxisPolicies, EveryWaySumsF32) {
+  std::vector<Problem> problems = problems_of({});
+  for (const Problem& each : problems_of({.numerics = Numerics::reproducible}))
+    if (refusal_of(each).empty()) problems.push_back(each);
+  for (const Problem& problem : problems) {
+    // One policy of each way to share the work; on the host, which compiles them one by one, every third of these.
+    std::vector<std::string> seen;
+    for (const Policy& policy : policies_of(problem)) {
+      const std::string way = way_of(problem, policy);
+      if (std::find(seen.begin(), seen.end(), way) != seen.end()) continue;
+      seen.push_back(way);
+      if (seen.size() % 3 == 1 || is_cuda()) verify(problem, policy);
+    }
+    EXPECT_FALSE(seen.empty()) << to_string(problem);
+  }
+}
+
+/// Columns of one chunk and of several, whose last is short, and of folded rows; shared by blocks and not.
+TEST_F(ReduceAxisPolicies, ReproducibleColumnsHaveTheBitsOfTheDefinition) {
+  const auto shapes = std::to_array<std::pair<ColumnsShape, std::uint32_t>>({{{1, 5000, 7}, kMaxAlignment},
+                                                                             {{1, 3001, 64}, kMaxAlignment},
+                                                                             {{1, 2100, 133}, 1},
+                                                                             {{3, 700, 40, 48}, kMaxAlignment},
+                                                                             {{2, 1500, 3}, 1},
+                                                                             {{1, 31, 1025}, 1},
+                                                                             {{1, 9000, 16}, kMaxAlignment}});
+  std::size_t turn = 0;
+  for (const ReduceOpInfo& op : kReduceOps)
+    for (const DTypeInfo& dtype : kDTypes)
+      for (const NanPolicy nan : {NanPolicy::propagate, NanPolicy::ignore}) {
+        const ReduceSpec spec{.op = op.op, .dtype = dtype.dtype, .nan = nan, .numerics = Numerics::reproducible};
+        if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype) || !spec.is_reproducible()) continue;
+        if (nan == NanPolicy::ignore && !dtype.is_floating()) continue;
+        if (++turn % (test::kSanitized ? 29 : 7) != 0 && !is_cuda()) continue;  // the host compiles them one by one
+        const auto& [shape, alignment] = shapes[turn / 7 % shapes.size()];
+        const Problem problem = reduce_columns_problem(spec, shape, alignment);
+        ASSERT_EQ(refusal_of(problem), "");
+        const std::vector<Policy> policies = policies_of(problem);
+        ASSERT_FALSE(policies.empty()) << to_string(problem);
+        verify(problem, policies[turn * 131 % policies.size()]);
+      }
+}
+
+TEST_F(ReduceAxisPolicies, EveryOperationAndDTypeInSomeWay) {
+  std::size_t turn = 0;
+  for (const ReduceOpInfo& op : kReduceOps)
+    for (const DTypeInfo& dtype : kDTypes) {
+      if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype)) continue;
+      if (++turn % 11 != 0 && !is_cuda()) continue;  // the host compiles them one by one
+      const std::vector<Problem> problems = problems_of({.op = op.op, .dtype = dtype.dtype});
+      const Problem& problem = problems[turn * 7 % problems.size()];
+      const std::vector<Policy> policies = policies_of(problem);
+      ASSERT_FALSE(policies.empty()) << to_string(problem);
+      verify(problem, policies[turn * 13 % policies.size()]);
+    }
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,74 @@
+// hone run with kernel files: calls that do not fit are refused, and indices are checked.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/support/names.h"
+#include "tests/tuner/kernel_file_fixture.h"
+
+namespace hone::tuner {
+namespace {
+
+using testing::CommandRun;
+using testing::content;
+using ::testing::HasSubstr;
+using testing::KernelFile;
+using test::Names;
+using ::testing::Not;
+using testing::npy_file;
+using testing::write_file;
+
+TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
+  write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
+  write_file(folder_ / "y.npy", npy_file<float>("<f4", {1, 2}));
+  const std::string kernel = path("axpy.json"), x = path("x.npy"), y = path("y.npy"), out = path("out.npy");
+  const auto refusal = [&](std::vector<std::string> args) {
+    args.insert(args.begin(), {"run", kernel});
+    const CommandRun run = hone(args);
+    EXPECT_EQ(run.code, 2) << run.out;
+    return run.err;
+  };
+  EXPECT_THAT(refusal({x, "-o", out}), Names("1 input files", "x, y"));
+  EXPECT_THAT(refusal({x, x}), Names("0 outputs", "y"));
+  EXPECT_THAT(refusal({x, y, "-o", out, "--set", "a=1"}), Names("y.npy", "2 elements", "has 3"));
+  EXPECT_THAT(refusal({x, x, "-o", out}), Names("--set a="));
+  EXPECT_THAT(refusal({x, x, "-o", out, "--set", "b=1"}), Names("b=1", "a"));
+  const CommandRun untuned = hone({"run", kernel, x, x, "-o", out, "--set", "a=1", "--device", "host", "--on-miss",
+                                   "error"});
+  EXPECT_EQ(untuned.code, 6);
+  EXPECT_THAT(untuned.err, HasSubstr("hone tune '" + kernel + "' --size 3"));
+  write_file(folder_ / "wide.npy", npy_file<double>("<f8", {1, 2, 3}));
+  const std::string wide = refusal({x, path("wide.npy"), "-o", out, "--set", "a=1"});
+  EXPECT_THAT(wide, Names("wide.npy", "f64", "argument y", "f32"));
+  EXPECT_THAT(wide, Not(HasSubstr("--dtype")));
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST_F(KernelFile, IndicesOfACallAreLookedAt) {
+  write_file(folder_ / "take.cu", R"(__global__ void take(const int* at, const int* x, int* y, int n) {
+  const int i = blockIdx.x * block_threads + threadIdx.x;
+  if (i < n) y[i] = x[at[i]];
+})");
+  write_file(folder_ / "take.json", R"({"file": "take.cu", "parameters": {"block_threads": [64]},
+    "arguments": [{"in": "at", "type": "i32", "indices_below": "n"}, {"in": "x", "type": "i32"},
+                  {"out": "y", "type": "i32"}, {"extent": "n", "type": "i32"}]})");
+  write_file(folder_ / "x.npy", npy_file<int>("<i4", {10, 20, 30}));
+  const auto taken = [&](std::vector<int> at) {
+    write_file(folder_ / "at.npy", npy_file<int>("<i4", at));
+    return hone({"run", path("take.json"), path("at.npy"), path("x.npy"), "-o", path("y.npy"), "--device", "host",
+                 "--on-miss", "heuristic"});
+  };
+  for (const int wrong : {3, -1, 1 << 30}) {
+    const CommandRun run = taken({2, wrong, 0});
+    EXPECT_EQ(run.code, 2) << run.out;
+    EXPECT_THAT(run.err, Names("at.npy", "element 1 of at is " + std::to_string(wrong), "indices_below", "0 to 2"));
+  }
+  const CommandRun right = taken({2, 1, 0});
+  ASSERT_EQ(right.code, 0) << right.err;
+  EXPECT_EQ(content(folder_ / "y.npy"), npy_file<int>("<i4", {30, 20, 10}));
+}
+
+}  // namespace
+}  // namespace hone::tuner

@@ -1,0 +1,148 @@
+// hone check with kernel files: every policy is run and compared, and planted bugs are found with their lines.
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tests/support/names.h"
+#include "tests/tuner/kernel_file_fixture.h"
+
+namespace hone::tuner {
+namespace {
+
+using testing::CommandRun;
+using testing::content;
+using ::testing::HasSubstr;
+using testing::KernelFile;
+using testing::kKernel;
+using testing::kSource;
+using test::Names;
+using ::testing::Not;
+using testing::replaced;
+using testing::write_file;
+
+TEST_F(KernelFile, EveryPolicyIsChecked) {
+  const CommandRun right = hone({"check", path("axpy.json")});
+  EXPECT_EQ(right.code, 0) << right.out << right.err;
+  EXPECT_THAT(right.out, Names("4 policies", "no check", "hone tune"));
+
+  // Only where a thread computes two elements is the guard missing.
+  write_file(folder_ / "axpy.cu", replaced(kSource, "if (i < n)", "if (i < n || u == 1)"));
+  write_file(folder_ / "unguarded.json", kKernel);
+  const CommandRun wrong = hone({"check", path("unguarded.json"), "--order", "forward"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.out, Names("failed: block_threads=64 unroll=2", "axpy.cu:4", "2 of 4 policies", "to see it again"));
+  EXPECT_THAT(wrong.out, Not(HasSubstr("failed: block_threads=64 unroll=1")));
+}
+
+constexpr std::string_view kFlip = R"(extern "C" __global__
+void flip(const float* in, float* out, int width, int height) {
+  __shared__ float tile[block_x];
+  const int x = blockIdx.x * block_x + threadIdx.x, y = blockIdx.y;
+  if (x < width) tile[threadIdx.x] = in[(long long)y * width + x];
+  __syncthreads();
+  const int from = blockIdx.x * block_x + (block_x - 1 - threadIdx.x);
+  if (x < width && from < width) out[(long long)y * width + x] = tile[block_x - 1 - threadIdx.x];
+  else if (x < width) out[(long long)y * width + x] = 0;
+}
+)";
+
+constexpr std::string_view kFlipFile = R"({
+  "file": "flip.cu",
+  "parameters": {"block_x": [64]},
+  "block": ["block_x"],
+  "extents": ["width", "height"],
+  "arguments": [
+    {"in": "in", "type": "f32"},
+    {"out": "out", "type": "f32"},
+    {"extent": "width", "type": "i32"},
+    {"extent": "height", "type": "i32"}
+  ]
+})";
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(KernelFile, PlantedBugsAreFoundWithTheirLines) {
+  const auto check = [&](const char* name, const std::string& source) {
+    write_file(folder_ / "flip.cu", source);
+    write_file(folder_ / name, kFlipFile);
+    return hone({"check", path(name)});
+  };
+  const CommandRun right = check("right.json", std::string(kFlip));
+  EXPECT_EQ(right.code, 0) << right.out << right.err;
+  EXPECT_THAT(right.out, Names("32-bit", "131101x16411"));
+
+  const CommandRun race = check("race.json", replaced(kFlip, "  __syncthreads();", ""));
+  EXPECT_EQ(race.code, 1);
+  EXPECT_THAT(race.out, ::testing::AllOf(test::HasLine("flip.cu:5", "writes"), test::HasLine("flip.cu:8", "reads"),
+                                         test::HasLine("\"tile\""), HasSubstr("1 of 1 policies")));
+  EXPECT_TRUE(race.out.ends_with("put __syncthreads() between these two\n")) << race.out;
+
+  const CommandRun overflow =
+      check("overflow.json", replaced(kFlip, "out[(long long)y * width + x] = tile", "out[y * width + x] = tile"));
+  EXPECT_EQ(overflow.code, 1);
+  EXPECT_THAT(overflow.out, ::testing::AllOf(test::HasLine("flip.cu:8", "thread"), Names("131101x16411", "'int'")));
+}
+#endif
+
+TEST_F(KernelFile, AReportMayBeJson) {
+  const CommandRun right = hone({"check", path("axpy.json"), "--order", "forward", "--json"});
+  EXPECT_EQ(right.code, 0) << right.err;
+  const auto report = nlohmann::json::parse(right.out);
+  EXPECT_EQ(report["failed"], 0);
+  EXPECT_EQ(report["orders"], nlohmann::json({"forward"}));
+  ASSERT_EQ(report["policies"].size(), 4u);
+  EXPECT_EQ(report["policies"][0]["policy"], "block_threads=64 unroll=1");
+  EXPECT_EQ(report["policies"][0]["ok"], true);
+  EXPECT_EQ(report["policies"][0]["failure"], nullptr);
+
+  write_file(folder_ / "axpy.cu", replaced(kSource, "if (i < n)", "if (i < n || u == 1)"));
+  write_file(folder_ / "unguarded.json", kKernel);
+  const CommandRun wrong = hone({"check", path("unguarded.json"), "--order", "forward", "--json"});
+  EXPECT_EQ(wrong.code, 1);
+  const auto found = nlohmann::json::parse(wrong.out);
+  EXPECT_EQ(found["failed"], 2);
+  EXPECT_EQ(found["policies"][1]["ok"], false);
+  EXPECT_EQ(found["policies"][1]["failed_order"], "forward");
+  EXPECT_THAT(found["policies"][1]["failure"].get<std::string>(), HasSubstr("axpy.cu:4"));
+}
+
+TEST_F(KernelFile, AWrongPolicyIsFoundByComparingWithTheDefaultOne) {
+  write_file(folder_ / "axpy.cu", replaced(kSource, "a * x[i]", "(unroll == 2 ? 1.01f : 1.0f) * a * x[i]"));
+  const CommandRun run = hone({"check", path("axpy.json"), "--order", "forward"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.out, Names("unroll=2", "y[0]", "reference"));
+}
+
+TEST_F(KernelFile, WhereNoPolicyIsValidTheReasonsAreCounted) {
+  write_file(folder_ / "axpy.json", replaced(replaced(kKernel, "[64, 128]", "[2048, 4096]"),
+                                             "block_threads * unroll <= 256", "block_threads * unroll <= 4096"));
+  const CommandRun run = hone({"check", path("axpy.json")});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, Names("no policy is valid", "3 of them", "1 of them", "threads", "where"));
+}
+
+#ifdef HONE_WITH_TOML
+/// With a few of its blocks: each policy is compiled for a check.
+TEST_F(KernelFile, TheExamplesAreRight) {
+  const std::filesystem::path folder = std::filesystem::path(HONE_EXAMPLES_FOLDER) / "kernels";
+  std::filesystem::copy_file(folder / "axpy.cu", path("axpy.cu"), std::filesystem::copy_options::overwrite_existing);
+  std::string text = content(folder / "axpy.toml");
+  // Some of the values: each policy is compiled.
+  for (const auto& [list, some] : {std::pair{"block_threads = [", "256, 96]"}, {"unroll = [", "4, 1]"}}) {
+    const std::size_t at = text.find(list);
+    ASSERT_NE(at, std::string::npos) << list;
+    text.replace(at, text.find(']', at) + 1 - at, std::string(list) + some);
+  }
+  write_file(folder_ / "axpy.toml", text);
+  const CommandRun run = hone({"check", path("axpy.toml"), "--order", "reverse"});
+  EXPECT_EQ(run.code, 0) << run.out << run.err;
+  for (const char* name : {"stencil.toml", "convolution.toml"})
+    EXPECT_EQ(hone({"emit", (folder / name).string(), "--size", "64x64"}).code, 6);  // understood, and not tuned
+}
+#endif
+
+}  // namespace
+}  // namespace hone::tuner
