@@ -129,7 +129,9 @@ double working_us(const DeviceFacts& facts, const ModelConstants& constants, con
     const std::int64_t left_over = tiles % blocks;
     return us(blocks, static_cast<double>(tiles - left_over)) + us(left_over, static_cast<double>(left_over));
   }
-  const double tiles_per_block = static_cast<double>(tiles) / static_cast<double>(blocks);
+  // The last tile of a block takes a whole round, which counts where a round is long.
+  const double tiles_per_block = shape.round_latencies > 1 ? static_cast<double>(divide_up(tiles, blocks))
+                                                           : static_cast<double>(tiles) / static_cast<double>(blocks);
   const std::int64_t left_over = blocks % slots;
   return us(slots, static_cast<double>(blocks - left_over) * tiles_per_block) +
          us(left_over, static_cast<double>(left_over) * tiles_per_block);

@@ -225,6 +225,7 @@ class SoftmaxFamily final : public SoftmaxBase {
                     .cluster_blocks = layout.cluster_blocks,
                     .independent_blocks = !layout.cuts_rows(),
                     .thread_gbps = layout.traits.thread_gbps()};
+    if (layout.cluster_blocks > 1) shape.round_latencies = kClusterLatencies;
     const std::int64_t row_bytes = layout.columns * layout.traits.in_bytes;
     if (layout.cuts_rows()) {
       shape.bytes_in_flight_per_block = layout.block_threads * layout.packs_per_thread * layout.pack_in_bytes();
