@@ -20,9 +20,9 @@ namespace {
 constexpr int kPackBytes = 16;
 constexpr int kJoinThreads = 1024;
 
-/// The memory latencies in which a block scans as many partials as it has threads: the sums of 4096 segments of 2^24 f32
-/// by 256 threads take 0.9 to 4.2 µs longer with the last block than with a second kernel of 1024 threads, in 396 to
-/// 1188 blocks (H100, CUDA 13.0, 2026-11-25).
+/// The memory latencies in which a block scans as many partials as it has threads: 2^24 f32 in 4096 segments by 256
+/// threads take 0.9 to 4.2 µs longer with the last block than with a second kernel of 1024 threads, in 396 to 1188
+/// blocks (H100, CUDA 13.0, 2026-11-25).
 constexpr double kCombiningLatencies = 1.4;
 
 /// Static shared memory that leaves room for several blocks.
@@ -62,14 +62,15 @@ struct Layout : SegmentedPolicy {
   /// Ends of segments in a merged tile: kMaxEnds of merge_path.cuh. A tile with more is cut short.
   std::int64_t most_ends() const { return std::min<std::int64_t>(merged_items / 4, 4 * block_threads); }
 
-  /// The memory latencies of a merged tile, in which its block has next to nothing in flight: the search for its end, its
-  /// elements, the scan and the results take 3.8 µs, and each item of a thread 50 ns (4096 segments of 2^16 f32; 16 M in
-  /// 924 blocks: 34 µs. H100, CUDA 13.0, 2026-11-25). Where tiles are cut short, a second search follows the first in
-  /// each of the parts (2^16 segments of 2^16 and 2^20 of 2^20: 11 to 33 µs).
+  /// The memory latencies of a merged tile, in which its block has next to nothing in flight: the search for its end,
+  /// its elements, the scan and the results. 2^16 elements in 2^12 segments, a tile for each block, take 6.3 to 7.5 µs
+  /// with 7 to 31 items a thread. Tiles that are cut short take a search for each part: 2^16 elements in 2^20 segments
+  /// take 23 to 34 µs. Fitted to nine problems (f32, H100, CUDA 13.0, 2026-11-25).
   double merged_latencies() const {
     constexpr double kOfTile = 7, kOfPart = 13, kOfItem = 0.09;
     const double parts = static_cast<double>(segments) / static_cast<double>(tiles * at_least_one(most_ends()));
-    return std::max(kOfTile, parts > 1 ? kOfPart * parts : 0) + kOfItem * static_cast<double>(thread_bytes / element - 1);
+    const double of_items = kOfItem * static_cast<double>(thread_bytes / element - 1);
+    return std::max(kOfTile, parts > 1 ? kOfPart * parts : 0) + of_items;
   }
 
   bool is_direct() const { return !is_merged() && !is_in_tiles(); }

@@ -161,7 +161,6 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
             .traffic = layout.traits.traffic(rows - held, rows) *
                        (layout.inner > layout.tile_columns() ? traffic_of_runs(run_bytes) : 1),
             .independent_blocks = !layout.in_chunks(),
-            .round_latencies = layout.cluster_blocks > 1 ? kClusterLatencies : 1,
             .thread_gbps = layout.traits.thread_gbps(),
             .combining_threads = static_cast<int>(std::min<std::int64_t>(layout.tiles() * layout.row_lanes(), 1 << 30)),
             .combining_latencies = kCombiningLatencies};
