@@ -80,14 +80,14 @@ constexpr double kClusterRound = 1.5;
 constexpr double kUnevenSms = 1.08;
 
 /// The SMs of a cluster are neighbours in a GPC, and the GPCs of a GPU may have unequal numbers of SMs that work, so
-/// that a large cluster does not fit the smallest. Softmax of 256 rows of 2^20 f32 by 16, 24 and 33 clusters of 16 took 930,
-/// 852 and 814 µs, as if 7 of the 8 that 132 SMs have room for were resident (H100, CUDA 13.0, 2026-11-25). The driver
-/// was not asked, and that clusters of 8 lose one, too, is assumed.
+/// that a large cluster does not fit the smallest. Softmax of 256 rows of 2^20 f32 by 16, 24 and 33 clusters of 16 took
+/// 930, 852 and 814 µs, as if 7 of the 8 that 132 SMs have room for were resident (H100, CUDA 13.0, 2026-11-25). The
+/// driver was not asked, and that clusters of 8 lose one, too, is assumed.
 constexpr int kLargeCluster = 8;
 
 /// Where blocks are independent, a persistent grid gives each SM the same share, and all wait for the slowest; one
-/// block per tile goes to the SM that is free. Transposes of 64 to 512 µs took
-/// 1.4 to 2.5 % longer in the best persistent grid, softmax of rows 1.7 to 2.6 % (H100, CUDA 13.0, 2026-11-25).
+/// block per tile goes to the SM that is free. Transposes of 64 to 512 µs took 1.4 to 2.5 % longer in the best persistent
+/// grid, softmax of rows of 256 µs and more 1.7 to 2.6 % (H100, CUDA 13.0, 2026-11-25).
 constexpr double kEqualShares = 1.02;
 
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.
