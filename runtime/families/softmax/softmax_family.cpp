@@ -44,7 +44,7 @@ struct View : PolicyView<Layout> {
   bool is_last_resort() const { return cluster_blocks == 1 && packs_per_thread == 8 && block_threads == 512; }
 };
 
-constexpr std::array<PruneRule<View>, 22> kPruneRules{{
+constexpr std::array<PruneRule<View>, 23> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"all that is held of a row is in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: min_blocks=1 brings 4 or 5 of 8 loads in flight to 8 in 3 of 18 units of "
