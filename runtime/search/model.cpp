@@ -79,6 +79,17 @@ constexpr double kClusterRound = 1.5;
 /// CUDA 13.0, 2026-11-24).
 constexpr double kUnevenSms = 1.08;
 
+/// The SMs of a cluster are neighbours in a GPC, and the GPCs of a GPU may have unequal numbers of SMs that work, so
+/// that a large cluster does not fit the smallest. Softmax of 256 rows of 2^20 f32 by 16, 24 and 33 clusters of 16 took
+/// 930, 852 and 814 µs, as if 7 of the 8 that 132 SMs have room for were resident (H100, CUDA 13.0, 2026-11-25). The
+/// driver was not asked, and that clusters of 8 lose one, too, is assumed.
+constexpr int kLargeCluster = 8;
+
+/// Where blocks are independent, a persistent grid gives each SM the same share, and all wait for the slowest; one
+/// block per tile goes to the SM that is free. Transposes of 64 to 512 µs took 1.4 to 2.5 % longer in the best persistent
+/// grid, softmax of rows of 256 µs and more 1.7 to 2.6 % (H100, CUDA 13.0, 2026-11-25).
+constexpr double kEqualShares = 1.02;
+
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.
 constexpr double kLostPerDoubling = 0.35;
 
@@ -93,10 +104,14 @@ double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, cons
         std::min(most, constants.cluster_bandwidth_gbps * static_cast<double>(divide_up(blocks, shape.cluster_blocks)));
   if (constants.memory_latency_us == 0) return most;
   // A block of a cluster is alone on its SM: nothing is in flight while it takes in one round and asks for the next.
-  const double round_us = constants.memory_latency_us * (shape.cluster_blocks > 1 ? kClusterRound : 1);
+  const double round_us =
+      constants.memory_latency_us * std::max(shape.round_latencies, shape.cluster_blocks > 1 ? kClusterRound : 1);
   const double in_flight_gbps =
       static_cast<double>(blocks) * static_cast<double>(shape.bytes_in_flight_per_block) / round_us * 1e-3;
-  return std::pow(std::pow(most, -kSharpness) + std::pow(in_flight_gbps, -kSharpness), -1 / kSharpness);
+  double sum = std::pow(most, -kSharpness) + std::pow(in_flight_gbps, -kSharpness);
+  if (shape.thread_gbps > 0)
+    sum += std::pow(static_cast<double>(blocks * shape.block_threads) * shape.thread_gbps, -kSharpness);
+  return std::pow(sum, -1 / kSharpness);
 }
 
 /// From the first byte to the last: whole waves of blocks, and what is left over at its own, lower rate.
@@ -115,10 +130,20 @@ double working_us(const DeviceFacts& facts, const ModelConstants& constants, con
     const std::int64_t left_over = tiles % blocks;
     return us(blocks, static_cast<double>(tiles - left_over)) + us(left_over, static_cast<double>(left_over));
   }
-  const double tiles_per_block = static_cast<double>(tiles) / static_cast<double>(blocks);
+  // The last tile of a block takes a whole round, which counts where a round is long.
+  const double tiles_per_block = shape.round_latencies > 1 ? static_cast<double>(divide_up(tiles, blocks))
+                                                           : static_cast<double>(tiles) / static_cast<double>(blocks);
   const std::int64_t left_over = blocks % slots;
   return us(slots, static_cast<double>(blocks - left_over) * tiles_per_block) +
          us(left_over, static_cast<double>(left_over) * tiles_per_block);
+}
+
+/// The blocks that all SMs have room for.
+std::int64_t slots_of(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks) {
+  const std::int64_t blocks = std::int64_t{resident_blocks} * facts.sm_count;
+  if (shape.cluster_blocks < kLargeCluster) return blocks;
+  const std::int64_t neighbours = facts.sm_count / shape.cluster_blocks - 1;
+  return std::max<std::int64_t>(1, neighbours) * shape.cluster_blocks * resident_blocks;
 }
 
 }  // namespace
@@ -138,7 +163,7 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   const ModelConstants constants = model_constants(facts, context);
   const std::int64_t tiles = std::max<std::int64_t>(shape.tiles, 1);
   const std::int64_t blocks = std::clamp<std::int64_t>(tiles, 1, geometry.max_blocks);
-  const std::int64_t slots = std::int64_t{resident_blocks} * facts.sm_count;
+  const std::int64_t slots = slots_of(facts, shape, resident_blocks);
   const std::int64_t in_flight = divide_up(std::min(blocks, slots), facts.sm_count) * shape.bytes_in_flight_per_block;
 
   const bool overlaps = shape.dependent_launch && facts.has_dependent_launch;
@@ -148,13 +173,17 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   us += constants.thread_us * shape.block_threads * static_cast<double>(divide_up(blocks, facts.sm_count));
   const std::int64_t blocks_per_sm = divide_up(blocks, facts.sm_count);
   const bool is_uneven = overlaps && blocks_per_sm < resident_blocks && resident_blocks % blocks_per_sm != 0;
-  us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots) * (is_uneven ? kUnevenSms : 1);
+  const bool has_equal_shares = shape.independent_blocks && blocks < tiles && constants.memory_latency_us > 0;
+  us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots) * (is_uneven ? kUnevenSms : 1) *
+        (has_equal_shares ? kEqualShares : 1);
   us += constants.memory_latency_us * shape.pipeline_fill_latencies * static_cast<double>(divide_up(blocks, slots));
   us = std::max(us, first_us + constants.memory_latency_us * shape.critical_path_loads);
   if (shape.uses_last_block_ticket) us += constants.join_us;
   if (shape.cluster_blocks > 1) us += constants.cluster_us;
   else if (blocks > 1 && (shape.uses_last_block_ticket || shape.launches > 1))
-    us += constants.partials_us * static_cast<double>(divide_up(blocks, shape.block_threads));
+    us += std::max(constants.partials_us, constants.memory_latency_us * shape.combining_latencies) *
+          static_cast<double>(
+              divide_up(blocks, shape.combining_threads > 0 ? shape.combining_threads : shape.block_threads));
   return {.blocks = blocks,
           .bytes_in_flight_per_sm = in_flight,
           .device_us = us,

@@ -173,6 +173,7 @@ class ReduceRowsFamily final : public AxisFamily {
       const std::int64_t at_once = std::int64_t{rows.threads_per_row} * rows.unroll;
       shape.tiles = divide_up(count, rows.tile_rows());
       shape.bytes_in_flight_per_block = rows.tile_rows() * std::min(packs, at_once) * kMaxAlignment;
+      if (rows.threads_per_row == 1 && packs > at_once) shape.traffic = kHalfSectors;
     } else if (rows.scope == Scope::grid) {
       shape.tiles = count * divide_up(packs, rows.tile);
       shape.bytes_in_flight_per_block = rows.tile * kMaxAlignment;

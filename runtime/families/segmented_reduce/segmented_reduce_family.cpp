@@ -20,6 +20,11 @@ namespace {
 constexpr int kPackBytes = 16;
 constexpr int kJoinThreads = 1024;
 
+/// The memory latencies in which a block scans as many partials as it has threads: 2^24 f32 in 4096 segments by 256
+/// threads take 0.9 to 4.2 µs longer with the last block than with a second kernel of 1024 threads, in 396 to 1188
+/// blocks (H100, CUDA 13.0, 2026-11-25).
+constexpr double kCombiningLatencies = 1.4;
+
 /// Static shared memory that leaves room for several blocks.
 constexpr std::int64_t kMostTileBytes = 24 << 10;
 constexpr std::int64_t kMostMergedBytes = 40 << 10;
@@ -54,6 +59,20 @@ struct Layout : SegmentedPolicy {
     tiles = tile_items > 0 ? at_least_one(divide_up(items, tile_items)) : 1;
   }
 
+  /// Ends of segments in a merged tile: kMaxEnds of merge_path.cuh. A tile with more is cut short.
+  std::int64_t most_ends() const { return std::min<std::int64_t>(merged_items / 4, 4 * block_threads); }
+
+  /// The memory latencies of a merged tile, in which its block has next to nothing in flight: the search for its end,
+  /// its elements, the scan and the results. 2^16 elements in 2^12 segments, a tile for each block, take 6.3 to 7.5 µs
+  /// with 7 to 31 items a thread. Tiles that are cut short take a search for each part: 2^16 elements in 2^20 segments
+  /// take 23 to 34 µs. Fitted to nine problems (f32, H100, CUDA 13.0, 2026-11-25).
+  double merged_latencies() const {
+    constexpr double kOfTile = 7, kOfPart = 13, kOfItem = 0.09;
+    const double parts = static_cast<double>(segments) / static_cast<double>(tiles * at_least_one(most_ends()));
+    const double of_items = kOfItem * static_cast<double>(thread_bytes / element - 1);
+    return std::max(kOfTile, parts > 1 ? kOfPart * parts : 0) + of_items;
+  }
+
   bool is_direct() const { return !is_merged() && !is_in_tiles(); }
   /// The chunks that a warp of the canonical tree has in flight.
   std::int64_t chunks() const { return at_least_one(thread_bytes / kLaneChunkBytes); }
@@ -64,7 +83,7 @@ struct Layout : SegmentedPolicy {
 
   /// Static, of a tile: its elements, and ends and states for a part of the items.
   std::int64_t smem_bytes() const {
-    const std::int64_t ends = is_merged() ? std::min<std::int64_t>(merged_items / 4, 4 * block_threads) : 0;
+    const std::int64_t ends = is_merged() ? most_ends() : 0;
     return is_direct() ? 0 : tile_bytes + ends * static_cast<std::int64_t>(2 + state());
   }
 
@@ -81,8 +100,9 @@ struct Layout : SegmentedPolicy {
 
   /// How many loads wait for each other in the longest of the segments that are measured.
   double loads_of_longest() const {
-    // 20 ns an element from shared memory: of a thread's elements one load's latency takes so many.
-    constexpr double kElementsPerLatency = 35;
+    // 12.5 ns an element from shared memory: of a thread's elements one load's latency takes so many. 2^20 segments of
+    // 2^20 f32, of which the longest has 1290 and a thread to itself, take 17.7 µs (H100, CUDA 13.0, 2026-11-25).
+    constexpr double kElementsPerLatency = 44;
     if (segments == 0) return 0;
     const auto all = static_cast<double>(elements);
     const double mean = all / static_cast<double>(segments);
@@ -149,8 +169,10 @@ constexpr std::array<PruneRule<View>, 11> kPruneRules{{
      [](const View& v) { return v.smem_bytes() > (v.is_merged() ? kMostMergedBytes : kMostTileBytes); }},
     {"a thread has too many elements of a segment, one after the other", "27 times as slow (H100, prune_rules)",
      [](const View& v) { return v.is_in_tiles() && v.thread_elements > 64; }},
-    {"most threads of a segment have no element", kNotMeasured,
-     [](const View& v) { return v.is_in_tiles() && v.thread_elements < 0.25; }},
+    {"most threads of a segment have no element",
+     "a thread has no other to share it with: 2^20 segments of 2^16 f32 by one each take 8.8 µs, else 23.4 (H100, CUDA "
+     "13.0, 2026-11-25)",
+     [](const View& v) { return v.is_in_tiles() && v.group_threads() > 1 && v.thread_elements < 0.25; }},
     {"much more is loaded at once than a segment has", "311.1 % (H100, prune_rules)",
      [](const View& v) { return v.is_direct() && v.segment_bytes < v.group_load / 8; }},
     {"segments are too long for a warp", kNotMeasured,
@@ -280,10 +302,18 @@ WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Policy& pol
                   .launches = segmented.joins_in_second_kernel() ? 2 : 1,
                   .uses_last_block_ticket = segmented.is_merged() && !segmented.joins_in_second_kernel(),
                   .dependent_launch = true};
-  if (segmented.is_merged()) return shape;
-  // Of short segments less is under way than threads could load.
-  const std::int64_t bytes_of_tile = segmented.elements * segmented.element / shape.tiles;
+  const std::int64_t bytes_of_tile = bytes_moved(problem) / shape.tiles;
+  if (segmented.is_merged()) {
+    shape.bytes_in_flight_per_block = at_least_one(bytes_of_tile);
+    shape.round_latencies = segmented.merged_latencies();
+    shape.combining_latencies = kCombiningLatencies;
+    if (segmented.joins_in_second_kernel()) shape.combining_threads = kJoinThreads;
+    return shape;
+  }
+  // Of short segments less is under way than threads could load. Offsets are loaded before elements; a tile in shared
+  // memory has two barriers as well.
   shape.bytes_in_flight_per_block = std::clamp<std::int64_t>(bytes_of_tile, 1, shape.bytes_in_flight_per_block);
+  shape.round_latencies = segmented.is_in_tiles() ? 4 : 2;
   shape.critical_path_loads = segmented.loads_of_longest();
   return shape;
 }

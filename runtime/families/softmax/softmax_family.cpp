@@ -44,7 +44,7 @@ struct View : PolicyView<Layout> {
   bool is_last_resort() const { return cluster_blocks == 1 && packs_per_thread == 8 && block_threads == 512; }
 };
 
-constexpr std::array<PruneRule<View>, 22> kPruneRules{{
+constexpr std::array<PruneRule<View>, 23> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"all that is held of a row is in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: min_blocks=1 brings 4 or 5 of 8 loads in flight to 8 in 3 of 18 units of "
@@ -88,6 +88,14 @@ constexpr std::array<PruneRule<View>, 22> kPruneRules{{
      }},
     {"a row has not enough chunks for all blocks of a pipeline", "24 times as slow (H100, prune_rules)",
      [](const View& v) { return v.is(Algorithm::pipeline) && v.row_bytes < kLeastPipelinedBytes; }},
+    {"the rows that a pipeline keeps have fewer chunks than it has blocks, which then wait for each other",
+     "rows of 2^16 bf16, f16 and f32 by chunks of 16 KiB take 3.4 to 5.9 times as long as by clusters, 23 to 33 ns for "
+     "each item of work, however many there are (H100, CUDA 13.0, 2026-11-25)",
+     [](const View& v) {
+       const std::int64_t half_occupancy = v.facts.max_threads_per_sm / 2 / v.block_threads * v.facts.sm_count;
+       return v.is(Algorithm::pipeline) &&
+              (Layout::kPipelinedRows - 2) * v.center_packs < half_occupancy * v.block_threads * v.packs_per_thread;
+     }},
     {"few rows have no others to be published meanwhile", kNotMeasured,
      [](const View& v) { return v.is(Algorithm::pipeline) && v.problem_class.sizes()[0].first < 4; }},
     {"rows have left L2 when they are read again", kNotMeasured,
@@ -215,13 +223,19 @@ class SoftmaxFamily final : public SoftmaxBase {
                     .launches = layout.algorithm() == Algorithm::chunks ? 2 : 1,
                     .dependent_launch = true,
                     .cluster_blocks = layout.cluster_blocks,
-                    .independent_blocks = !layout.cuts_rows()};
+                    .independent_blocks = !layout.cuts_rows(),
+                    .thread_gbps = layout.traits.thread_gbps()};
+    if (layout.cluster_blocks > 1) shape.round_latencies = kClusterLatencies;
     const std::int64_t row_bytes = layout.columns * layout.traits.in_bytes;
     if (layout.cuts_rows()) {
       shape.bytes_in_flight_per_block = layout.block_threads * layout.packs_per_thread * layout.pack_in_bytes();
-      shape.traffic = layout.traits.traffic(layout.algorithm() == Algorithm::chunks ? 1 : 0, 1);
+      // A pipeline reads its chunks a second time from L2, but that takes as long: 16 rows of 2^20 f32, 63.9 µs, where
+      // two kernels take 74.6 and the bytes once 44.6 (H100, CUDA 13.0, 2026-11-25).
+      shape.traffic = layout.traits.traffic(1, 1);
     } else if (layout.scope == Scope::warp) {
       shape.bytes_in_flight_per_block = layout.tile_rows() * row_bytes;
+      // A lane that has a row to itself reads and writes half a sector of 32 bytes at a time.
+      if (layout.threads_per_row == 1 && layout.row_packs > 1) shape.traffic = kHalfSectors;
     } else {
       const std::int64_t packs = at_least_one(layout.packs());
       const std::int64_t held = std::min(packs, layout.held_packs(packs));

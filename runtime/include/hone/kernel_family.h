@@ -58,6 +58,19 @@ struct WorkShape {
 
   /// The memory latencies that a block spends on pipeline fill and drain, with hardly any load in flight.
   double pipeline_fill_latencies = 0;
+
+  /// The memory latencies that pass between the loads of one tile and those of the block's next: 1 if a tile is loaded,
+  /// used and left; more if its addresses are loaded first, or if the block's threads wait for each other.
+  double round_latencies = 1;
+
+  /// The most that a thread takes through its registers, loads and stores together; 0: loads and stores alone limit it.
+  double thread_gbps = 0;
+
+  /// The threads that combine the partials of all blocks; 0: block_threads.
+  int combining_threads = 0;
+
+  /// The memory latencies of each round in which they take a partial each; 0: no more than one load.
+  double combining_latencies = 0;
 };
 
 /// The bytes at the start of every workspace that are zero before the first launch, and that every launch leaves zero:
