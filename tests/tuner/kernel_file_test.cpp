@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -10,7 +11,9 @@
 
 #include "tests/support/names.h"
 #include "tests/tuner/support.h"
+#include "tuner/check/check_policies.h"
 #include "tuner/explain/counters.h"
+#include "tuner/problems/problem_selection.h"
 
 namespace hone::tuner {
 namespace {
@@ -209,6 +212,14 @@ TEST_F(KernelFile, EveryPolicyIsChecked) {
   EXPECT_THAT(wrong.out, Not(HasSubstr("failed: block_threads=64 unroll=1")));
 }
 
+TEST_F(KernelFile, NoPolicyIsCheckedAfterOneThatTookLongAndFailed) {
+  write_file(folder_ / "axpy.cu", replaced(kSource, "if (i < n)", "if (i < n || u == 1)"));
+  const Problem problem = list_problems({.family = path("axpy.json"), .sizes = "1003"}).front();
+  const PolicyChecks checks = check_policies(problem, {HostOrder{}}, std::chrono::milliseconds(0));
+  EXPECT_EQ(checks.run.size(), 2u) << "the first passes";
+  EXPECT_EQ(checks.not_run, 2);
+}
+
 constexpr std::string_view kFlip = R"(extern "C" __global__
 void flip(const float* in, float* out, int width, int height) {
   __shared__ float tile[block_x];
@@ -401,7 +412,12 @@ TEST_F(KernelFile, ArgumentsThatAreNotTheKernelsStoreNothing) {
   write_file(folder_ / "axpy.json", replaced(kKernel, "{\"scalar\": \"a\", \"type\": \"f32\"},", ""));
   const CommandRun run = tune();
   EXPECT_EQ(run.code, 6) << run.out;
-  EXPECT_THAT(run.err, Names("axpy", "4 parameters", "3 arguments"));
+  EXPECT_THAT(run.err, Names("axpy.json:6:16: ", "axpy", "4 parameters", "3 arguments"));
+
+  write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
+  const CommandRun call = hone({"run", path("axpy.json"), path("x.npy"), path("x.npy"), "-o", path("out.npy")});
+  EXPECT_EQ(call.code, 4) << call.out;
+  EXPECT_THAT(call.err, Names("axpy.json:6:16: ", "4 parameters", "3 arguments"));
   EXPECT_THAT(hone({"inspect"}).out, Not(HasSubstr("axpy run")));
 }
 

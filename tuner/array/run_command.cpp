@@ -134,7 +134,7 @@ void check_indices(const InputFile& input, const KernelArgument& argument, std::
 MadeCall call_kernel(Session& session, const Problem& problem, std::span<void* const> pointers, Stream stream,
                      bool is_timed) {
   try {
-    return of_kernel_file([&] {
+    return of_kernel_file(*problem.family, [&] {
       return make_call(session, problem, stream, is_timed, [&] { return session.launch(problem, pointers, stream); });
     });
   } catch (const Error& error) {
