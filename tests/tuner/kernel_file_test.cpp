@@ -217,8 +217,15 @@ TEST_F(KernelFile, EveryPolicyIsChecked) {
 TEST_F(KernelFile, ARunWithoutAWinnerSaysHowToTuneTheFile) {
   write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
   const std::string x = path("x.npy");
-  const CommandRun run =
-      hone({"run", path("axpy.json"), x, x, "--set", "a=2", "-o", path("out.npy"), "--device", "host"});
+  Environment environment;
+  environment.session_options = [cache = path("cache.sqlite")] {
+    SessionOptions options;
+    options.cache_path = cache;
+    options.report_untuned = [](std::string_view) {};
+    return options;
+  };
+  const CommandRun run = run_hone(
+      {"run", path("axpy.json"), x, x, "--set", "a=2", "-o", path("out.npy"), "--device", "host"}, environment);
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("hone tune '" + path("axpy.json") + "' --size 3 --cache"));
 }
