@@ -20,7 +20,6 @@ int main() try {
             for (std::size_t i = 0; i < y.size(); ++i) y[i] = a * x[i] + y[i];
           },
   });
-
   hone::SessionOptions options = hone::SessionOptions::from_environment();
   options.on_miss = hone::MissPolicy::tune;  // the first launch measures; by default a model chooses
   hone::Session session(hone::Device::open("auto"), options);

@@ -11,8 +11,7 @@ constexpr const char* kSource = R"(
     constexpr int kColumns = block_x + 2, kRows = block_y * rows + 2;
     const int left = blockIdx.x * block_x - 1, top = blockIdx.y * block_y * rows - 1;
     for (int i = threadIdx.y * block_x + threadIdx.x; i < kColumns * kRows; i += block_x * block_y) {
-      const int x = min(max(left + i % kColumns, 0), width - 1);
-      const int y = min(max(top + i / kColumns, 0), height - 1);
+      const int x = min(max(left + i % kColumns, 0), width - 1), y = min(max(top + i / kColumns, 0), height - 1);
       tile[i] = in[(long long)y * width + x];
     }
     __syncthreads();
@@ -48,7 +47,6 @@ int main() try {
                     0.2 * (at(x, y) + at(x - 1, y) + at(x + 1, y) + at(x, y - 1) + at(x, y + 1));
           },
   });
-
   hone::SessionOptions options = hone::SessionOptions::from_environment();
   options.on_miss = hone::MissPolicy::tune;  // the first launch measures; by default a model chooses
   hone::Session session(hone::Device::open("auto"), options);

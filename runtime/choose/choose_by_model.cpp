@@ -52,7 +52,8 @@ Offer offer_of(Device& device, const Problem& problem, const Policy& policy, con
     if (!all.candidates.empty()) offer.choice = choice_of(all.candidates.front(), code);
     return offer;
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::device_lost) throw;
+    // Arguments that do not fit the kernel fit it in no policy.
+    if (error.code() == ErrorCode::device_lost || error.code() == ErrorCode::invalid_argument) throw;
     return {.reason = error.what()};
   }
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <hone/error.h>
+#include <hone/kernel_spec.h>
 
 #include "runtime/jit/cubin_loads.h"
 #include "runtime/jit/cubin_resources.h"
@@ -19,8 +20,8 @@ Unit with_sources(Unit unit, const KernelFamily& family) {
   return unit;
 }
 
-/// Throws Error(invalid_argument) unless the launches of a candidate have an argument for each parameter of the
-/// compiled kernels, of its size: a launch would read what is not there.
+/// Throws KernelSpecError unless the launches of a candidate have an argument for each parameter of the compiled
+/// kernels, of its size: a launch would read what is not there.
 void require_matching_arguments(const Problem& problem, const Policy& policy, const Unit& unit, const Module& module) {
   if (!module.kernel(0).parameter_bytes) return;  // a device that does not tell
   const std::vector<void*> buffers(problem.family->buffers(problem).size());
@@ -31,9 +32,10 @@ void require_matching_arguments(const Problem& problem, const Policy& policy, co
     const auto& parameters = module.kernel(launch.entry).parameter_bytes;
     if (!parameters) continue;
     const auto refuse = [&](const std::string& why) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("the kernel {} of {} {}; the arguments must be those of the kernel, in its order", entry,
-                              unit.name, why));
+      throw KernelSpecError(
+          fmt::format("the kernel {} of {} {}; the arguments must be those of the kernel, in its order", entry,
+                      unit.name, why),
+          "arguments", "");
     };
     if (launch.arguments.count() != static_cast<int>(parameters->size()))
       refuse(fmt::format("has {} parameters, and {} arguments are described", parameters->size(),

@@ -1,6 +1,7 @@
 #include "runtime/measure/canaries.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,6 +38,8 @@ std::size_t Canaries::first_difference(const std::byte* side, std::byte pattern)
   found_.resize(kBytes);
   device_.copy_to_host(found_.data(), side, kBytes, stream_);
   device_.synchronize(stream_);
+  // A memcmp with itself, shifted by one: in a debug build, a loop over the bytes takes longer than a small kernel.
+  if (found_[0] == pattern && std::memcmp(found_.data(), found_.data() + 1, kBytes - 1) == 0) return kBytes;
   const auto at = std::find_if(found_.begin(), found_.end(), [pattern](std::byte byte) { return byte != pattern; });
   return static_cast<std::size_t>(at - found_.begin());
 }

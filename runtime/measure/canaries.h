@@ -14,8 +14,9 @@ namespace hone {
 /// thread-safe.
 class Canaries {
  public:
-  /// On either side of an array: more than a tile of most kernels.
-  static constexpr std::size_t kBytes = std::size_t{64} << 10;
+  /// On either side of an array: more than a tile of most kernels, such as 64 rows of 4096 floats. A write that steps
+  /// over it is not seen.
+  static constexpr std::size_t kBytes = std::size_t{1} << 20;
 
   /// All work is enqueued on `stream`; `device` must outlive the canaries.
   Canaries(Device& device, Stream stream) : device_(device), stream_(stream) {}

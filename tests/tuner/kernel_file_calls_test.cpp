@@ -18,6 +18,7 @@ using testing::KernelFile;
 using test::Names;
 using ::testing::Not;
 using testing::npy_file;
+using testing::run_hone;
 using testing::write_file;
 
 TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
@@ -39,11 +40,30 @@ TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
                                    "error"});
   EXPECT_EQ(untuned.code, 6);
   EXPECT_THAT(untuned.err, HasSubstr("hone tune '" + kernel + "' --size 3"));
+  write_file(folder_ / "empty.npy", npy_file<float>("<f4", {}));
+  const std::string empty = path("empty.npy");
+  EXPECT_THAT(refusal({empty, empty, "-o", out, "--set", "a=1"}), Names("empty.npy", "no elements"));
   write_file(folder_ / "wide.npy", npy_file<double>("<f8", {1, 2, 3}));
   const std::string wide = refusal({x, path("wide.npy"), "-o", out, "--set", "a=1"});
   EXPECT_THAT(wide, Names("wide.npy", "f64", "argument y", "f32"));
   EXPECT_THAT(wide, Not(HasSubstr("--dtype")));
   EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST_F(KernelFile, ARunWithoutAWinnerSaysHowToTuneTheFile) {
+  write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
+  const std::string x = path("x.npy");
+  Environment environment;
+  environment.session_options = [cache = path("cache.sqlite")] {
+    SessionOptions options;
+    options.cache_path = cache;
+    options.report_untuned = [](std::string_view) {};
+    return options;
+  };
+  const CommandRun run = run_hone(
+      {"run", path("axpy.json"), x, x, "--set", "a=2", "-o", path("out.npy"), "--device", "host"}, environment);
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("hone tune '" + path("axpy.json") + "' --size 3 --cache"));
 }
 
 TEST_F(KernelFile, IndicesOfACallAreLookedAt) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 
 #include "tests/support/names.h"
 #include "tests/tuner/kernel_file_fixture.h"
+#include "tuner/check/check_policies.h"
+#include "tuner/problems/problem_selection.h"
 
 namespace hone::tuner {
 namespace {
@@ -36,6 +39,14 @@ TEST_F(KernelFile, EveryPolicyIsChecked) {
   EXPECT_EQ(wrong.code, 1);
   EXPECT_THAT(wrong.out, Names("failed: block_threads=64 unroll=2", "axpy.cu:4", "2 of 4 policies", "to see it again"));
   EXPECT_THAT(wrong.out, Not(HasSubstr("failed: block_threads=64 unroll=1")));
+}
+
+TEST_F(KernelFile, NoPolicyIsCheckedAfterOneThatTookLongAndFailed) {
+  write_file(folder_ / "axpy.cu", replaced(kSource, "if (i < n)", "if (i < n || u == 1)"));
+  const Problem problem = list_problems({.family = path("axpy.json"), .sizes = "1003"}).front();
+  const PolicyChecks checks = check_policies(problem, {HostOrder{}}, std::chrono::milliseconds(0));
+  EXPECT_EQ(checks.run.size(), 2u) << "the first passes";
+  EXPECT_EQ(checks.not_run, 2);
 }
 
 constexpr std::string_view kFlip = R"(extern "C" __global__

@@ -18,6 +18,7 @@
 #include <optional>
 #include <ostream>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -74,6 +75,9 @@ std::string size_of(const RunOptions& options, const KernelSpec& spec, const std
   if (!options.size.empty()) return options.size;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!arguments[i]->elements.empty()) continue;
+    if (inputs[i].elements == 0)
+      throw CommandError(ExitCode::usage, fmt::format("'{}' has no elements, so there is nothing to run",
+                                                      printable(inputs[i].path.string())));
     if (spec.extents.size() == 1) return fmt::format("{}", inputs[i].elements);
     if (inputs[i].shape.size() == spec.extents.size())
       return fmt::format("{}", fmt::join(inputs[i].shape.rbegin(), inputs[i].shape.rend(), "x"));
@@ -134,7 +138,7 @@ void check_indices(const InputFile& input, const KernelArgument& argument, std::
 MadeCall call_kernel(Session& session, const Problem& problem, std::span<void* const> pointers, Stream stream,
                      bool is_timed) {
   try {
-    return of_kernel_file([&] {
+    return of_kernel_file(*problem.family, [&] {
       return make_call(session, problem, stream, is_timed, [&] { return session.launch(problem, pointers, stream); });
     });
   } catch (const Error& error) {
@@ -203,7 +207,15 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
                                        : DeviceBuffer(device, std::max<std::size_t>(1, specs[i].size_bytes())));
     pointers.push_back(arrays.back().data());
   }
-  Session session(device, session_options(options.array, context));
+  SessionOptions chosen = session_options(options.array, context);
+  if (chosen.report_untuned)  // the session knows of no kernel file
+    chosen.report_untuned = [&](std::string_view) {
+      context.err << fmt::format("hone: no winner was tuned for {} on {}, so a prediction chose the kernel; tune it "
+                                 "with: {}\n",
+                                 problem_label(problem), device->name(),
+                                 printable(tune_command(problem, chosen.cache_path)));
+    };
+  Session session(device, chosen);
   const MadeCall made = call_kernel(session, problem, pointers, stream.get(), options.array.time);
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto buffer = static_cast<std::size_t>(

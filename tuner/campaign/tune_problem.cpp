@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "tuner/problems/kernel_spec_file.h"
 #include "tuner/text/reasons.h"
 
 namespace hone::tuner {
@@ -95,7 +96,7 @@ CampaignItem tune_problem(Session& session, const TuneRequest& request, const Wo
     if (error.code() == ErrorCode::device_lost) throw;
     // A problem too large for the device, or one that its compiler chokes on, must not cost the others their turn.
     item.outcome = Outcome::failed;
-    item.reason = error.what();
+    item.reason = message_for(*item.problem.family, error);
   }
   const SessionCounters counters = session.counters();
   if (counters.cache_failures > failures_before) throw Error(ErrorCode::cache_failed, counters.last_cache_failure);

@@ -14,8 +14,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <iterator>
 #include <optional>
 #include <ostream>
+#include <utility>
 
 #include "tuner/check/check_arguments.h"
 #include "tuner/check/check_policies.h"
@@ -204,6 +207,7 @@ struct KernelFileCheck {
   Problem problem;
   std::vector<HostOrder> orders;
   std::vector<PolicyCheck> policies;
+  std::int64_t not_run = 0;
 };
 
 std::string replay_command(const KernelFileCheck& check, const HostOrder& failed) {
@@ -212,8 +216,9 @@ std::string replay_command(const KernelFileCheck& check, const HostOrder& failed
 
 /// All policies that fail are named, and the first is reported; what to do ends the report.
 void print_policies(const KernelFileCheck& check, std::ostream& out) {
-  out << printable(fmt::format("{}: {} policies for {}, in the orders {}", check.file, check.policies.size(),
-                               problem_label(check.problem), orders_text(check.orders)))
+  out << printable(fmt::format("{}: {} for {}, in the orders {}", check.file,
+                               count_text(std::ssize(check.policies), "policy"), problem_label(check.problem),
+                               orders_text(check.orders)))
       << '\n';
   std::vector<const PolicyCheck*> failed;
   for (const PolicyCheck& each : check.policies)
@@ -221,6 +226,9 @@ void print_policies(const KernelFileCheck& check, std::ostream& out) {
   for (const PolicyCheck* each : failed) out << "  failed: " << each->policy << '\n';
   if (!failed.empty()) {
     const PolicyCheck& first = *failed.front();
+    if (check.not_run > 0)
+      out << fmt::format("  not run after the last of them, which took long: {}\n",
+                         count_text(check.not_run, "policy"));
     out << fmt::format("  {} of {} policies failed; to see it again: {}\n\n{}\n{}\n", failed.size(),
                        check.policies.size(), replay_command(check, first.report.failed_order), first.policy,
                        first.report.failure);
@@ -241,6 +249,7 @@ nlohmann::ordered_json policies_json(const KernelFileCheck& check) {
   json["orders"] = nlohmann::ordered_json::array();
   for (const HostOrder& order : check.orders) json["orders"].push_back(to_string(order));
   json["failed"] = std::ranges::count_if(check.policies, [](const PolicyCheck& each) { return !each.report.ok(); });
+  json["not_run"] = check.not_run;
   json["policies"] = nlohmann::ordered_json::array();
   for (const PolicyCheck& each : check.policies) {
     nlohmann::ordered_json policy{{"policy", each.policy}};
@@ -273,7 +282,9 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
   if (problems.size() != 1)
     throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; one is checked", size, problems.size()));
   KernelFileCheck check{options.file, problems.front(), orders_of(options), {}};
-  check.policies = of_kernel_file([&] { return check_policies(check.problem, check.orders); });
+  PolicyChecks checks = of_kernel_file(family, [&] { return check_policies(check.problem, check.orders); });
+  check.policies = std::move(checks.run);
+  check.not_run = checks.not_run;
   if (check.policies.empty())
     throw CommandError(ExitCode::usage, fmt::format("'{}' for {}: no policy is valid on the host device: {}",
                                                     printable(options.file), problem_label(check.problem),

@@ -6,6 +6,7 @@
 #include <hone/kernel_family.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -150,16 +151,23 @@ std::vector<ReasonCount> invalid_policies(const Problem& problem) {
   return reasons.most_frequent_first();
 }
 
-std::vector<PolicyCheck> check_policies(const Problem& problem, const std::vector<HostOrder>& orders) {
+PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>& orders,
+                            std::chrono::milliseconds patience) {
   const KernelFamily& family = *problem.family;
   const DeviceFacts facts = Device::open("host")->facts();
   const std::optional<Problem> large = large_problem(problem);
-  std::vector<PolicyCheck> checks;
+  PolicyChecks checks;
+  bool is_endless = false;
   for (const Policy& policy : family.space().all()) {
     if (!family.is_valid(problem, policy, facts).empty()) continue;
+    if (is_endless) {
+      ++checks.not_run;
+      continue;
+    }
+    const auto start = std::chrono::steady_clock::now();
     HostCheck check = policy_check(problem, policy, orders);
     if (large) check.large = large_run(*large, policy, facts);
-    PolicyCheck& result = checks.emplace_back(
+    PolicyCheck& result = checks.run.emplace_back(
         PolicyCheck{family.space().to_string(policy), check.large ? check.large->label : std::string(), {}});
     try {
       result.report = check_in_child(check, [&](const HostCheckReport& report) {
@@ -169,6 +177,7 @@ std::vector<PolicyCheck> check_policies(const Problem& problem, const std::vecto
       if (error.code() != ErrorCode::compile_failed) throw;
       result.report.failure = error.what();
     }
+    is_endless = !result.report.ok() && std::chrono::steady_clock::now() - start >= patience;
   }
   return checks;
 }

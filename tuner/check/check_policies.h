@@ -1,6 +1,8 @@
 // check_policies(): a tunable kernel under the host device's checks, in every policy.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,15 +21,23 @@ struct PolicyCheck {
   HostCheckReport report;
 };
 
+/// The checks of policies, in the order of the family's space.
+struct PolicyChecks {
+  std::vector<PolicyCheck> run;
+  std::int64_t not_run = 0;  ///< after one that took long and failed
+};
+
 /// A check of one policy: `run` makes its launches on random inputs, the first kind of the family's verifier. Without
 /// HostCheck::large, which check_policies() adds.
 HostCheck policy_check(const Problem& problem, const Policy& policy, const std::vector<HostOrder>& orders);
 
 /// The valid policies of the problem's family on the host device, in the order of its space, each checked in a process
 /// of its own: what check_on_host() sees, also with more than 2^31 elements where the family takes them, and results
-/// that differ from the family's reference. Throws what check_in_child() throws; a unit that does not compile in one
-/// policy is a report of that one.
-std::vector<PolicyCheck> check_policies(const Problem& problem, const std::vector<HostOrder>& orders);
+/// that differ from the family's reference. One that fails after `patience` or more is the last: of a loop that never
+/// ends, the host device stops a thread after 20 s, and every other policy would take as long. Throws what
+/// check_in_child() throws; a unit that does not compile in one policy is a report of that one.
+PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>& orders,
+                            std::chrono::milliseconds patience = std::chrono::seconds(20));
 
 /// Why policies are not valid on the host device for the problem, and how many for each reason.
 std::vector<ReasonCount> invalid_policies(const Problem& problem);

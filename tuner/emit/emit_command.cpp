@@ -74,6 +74,7 @@ std::string evidence(const StoredWinner& stored, const Problem& problem) {
                                             format_us(stored.winner.spread_us), measured_at_text(stored),
                                             gbps_text(winner_gbps(stored)))
                               : fmt::format("\nnot measured: {}", how_text(stored));
+  if (kernel_file_of(*problem.family).empty()) text += "\nC++20: nvcc -std=c++20";
   return text + fmt::format("\ncompiler {}, driver {}; chosen by Hone " HONE_VERSION, stored.key.toolchain.compiler,
                             stored.key.toolchain.driver);
 }

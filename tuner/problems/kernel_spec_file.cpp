@@ -66,14 +66,15 @@ class KernelReader : DocumentReader {
  public:
   KernelReader(std::string_view name, const fs::path& folder) : DocumentReader(name), folder_(folder) {}
 
-  TunableKernel read(const FileTable& table, std::string& sizes) {
+  KernelFileContent read(const FileTable& table) {
     std::vector<std::string_view> known(kKernelFields.begin(), kKernelFields.end());
     known.push_back(kSizes);
     require_known(table, known, "a kernel");
+    std::string sizes;
     for (const FileField& field : table) read_field(field, sizes);
     if (!numpy_.empty()) spec_.reference = numpy_reference(spec_, numpy_, numpy_place_);
     try {
-      return TunableKernel(spec_);
+      return {TunableKernel(spec_), sizes, error(place_of(table, "arguments", ""), "").what()};
     } catch (const KernelSpecError& problem) {
       throw error(place_of(table, problem.field(), problem.item()), problem.what());
     } catch (const Error& problem) {
@@ -259,7 +260,7 @@ class KernelReader : DocumentReader {
 
 /// A kernel file that was read.
 struct LoadedKernel {
-  std::string path, typed_path, sizes;
+  std::string path, typed_path, sizes, arguments_place;
   TunableKernel kernel;
   FamilyRow row;
 };
@@ -281,15 +282,15 @@ LoadedKernel& load(const fs::path& path) {
   for (LoadedKernel& known : loaded_kernels())
     if (known.path == absolute) return known;
   const DocumentText document = read_document_file(path, "kernel");
-  std::string sizes;
-  const TunableKernel kernel =
-      read_kernel(document.text, document.format, printable(path.string()), path.parent_path(), sizes);
-  LoadedKernel& loaded = loaded_kernels().emplace_back(LoadedKernel{absolute, path.string(), sizes, kernel, {}});
-  const KernelFamily& family = kernel.family();
+  const KernelFileContent content =
+      read_kernel(document.text, document.format, printable(path.string()), path.parent_path());
+  LoadedKernel& loaded = loaded_kernels().emplace_back(
+      LoadedKernel{absolute, path.string(), content.sizes, content.arguments_place, content.kernel, {}});
+  const KernelFamily& family = loaded.kernel.family();
   if (loaded.sizes.empty()) loaded.sizes = kUsualSizes[family.extent_names().size() - 1];
   loaded.row = {.family = [&family]() -> const KernelFamily& { return family; },
                 .operations = "run",
-                .dtypes = info(dtype_of(kernel.spec())).name,
+                .dtypes = info(dtype_of(loaded.kernel.spec())).name,
                 .shapes = loaded.sizes};
   return loaded;
 }
@@ -305,9 +306,15 @@ const LoadedKernel* loaded_from_file(const KernelFamily& family) {
 
 bool names_kernel_file(std::string_view word) { return word.ends_with(".toml") || word.ends_with(".json"); }
 
-TunableKernel read_kernel(std::string_view text, FileFormat format, std::string_view name, const fs::path& folder,
-                          std::string& sizes) {
-  return KernelReader(name, folder).read(read_document(text, format, name), sizes);
+KernelFileContent read_kernel(std::string_view text, FileFormat format, std::string_view name, const fs::path& folder) {
+  return KernelReader(name, folder).read(read_document(text, format, name));
+}
+
+std::string message_for(const KernelFamily& family, const Error& error) {
+  const LoadedKernel* const loaded = loaded_from_file(family);
+  const auto* const of_field = dynamic_cast<const KernelSpecError*>(&error);
+  const bool has_place = loaded && of_field && of_field->field() == "arguments";
+  return (has_place ? loaded->arguments_place : "") + error.what();
 }
 
 const FamilyRow& kernel_file_family(const fs::path& path) { return load(path).row; }

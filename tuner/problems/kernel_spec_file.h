@@ -17,6 +17,13 @@ namespace hone::tuner {
 /// True if a word names such a file where the name of a family may stand: it ends in .toml or .json.
 bool names_kernel_file(std::string_view word);
 
+/// The content of a kernel file.
+struct KernelFileContent {
+  TunableKernel kernel;
+  std::string sizes;            ///< what `hone tune` takes where --size says nothing; "" if the file does not say
+  std::string arguments_place;  ///< of `arguments`, "axpy.toml:4:13: "
+};
+
 /// Grammar, as fields of TOML or JSON; they mean what the members of KernelSpec mean:
 ///
 ///     kernel    := name: TEXT, file: TEXT | source: TEXT, entry: TEXT, parameters: {NAME: [value…]…} | TEXT,
@@ -30,25 +37,29 @@ bool names_kernel_file(std::string_view word);
 ///     expr      := TEXT | NUMBER
 ///     value     := NUMBER | TEXT | BOOL; numbers above 0 alone are an ordinal parameter, all others categorical
 ///
-/// Files that a kernel file names lie beside it; `parameters` may name a cache file of Kernel Tuner, whose parameters are
-/// taken. `sizes` is what `hone tune` takes where --size says nothing. Throws
-/// CommandError(input), with "name:line:column: " in front, for all that is wrong with the specification.
-TunableKernel read_kernel(std::string_view text, FileFormat format, std::string_view name,
-                          const std::filesystem::path& folder, std::string& sizes);
+/// Files that a kernel file names lie beside it; `parameters` may name a cache file of Kernel Tuner, whose parameters
+/// are taken. Throws CommandError(input), with "name:line:column: " in front, for all that is wrong with the
+/// specification.
+KernelFileContent read_kernel(std::string_view text, FileFormat format, std::string_view name,
+                              const std::filesystem::path& folder);
 
 /// The family of a kernel file, with its usual sizes. Reads each file once in a process; the result lives as long as
 /// that. Throws CommandError(input).
 const FamilyRow& kernel_file_family(const std::filesystem::path& path);
 
+/// The message of an error that the library threw for a family, with the place in its kernel file in front where the
+/// error is about a field of it: arguments that are not those of the compiled kernel.
+std::string message_for(const KernelFamily& family, const Error& error);
+
 /// Runs what calls or checks a kernel of a file with options that are right: what has no meaning then (a reference that
 /// fails, arguments that are not those of the compiled kernel) is a fault of the file, CommandError(input).
 template <class Work>
-auto of_kernel_file(const Work& work) {
+auto of_kernel_file(const KernelFamily& family, const Work& work) {
   try {
     return work();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument) throw;
-    throw CommandError(ExitCode::input, error.what());
+    throw CommandError(ExitCode::input, message_for(family, error));
   }
 }
 

@@ -129,6 +129,7 @@ TEST_F(WorkloadTest, WritesAroundArraysAndToInputsAreFaults) {
   EXPECT_EQ(verify([](auto*, auto* out) { out[0] += 0; }), "");
   EXPECT_EQ(verify([](auto*, auto* out) { out[1] = 7; }), "wrote at byte 8 of 'out', which has 8 bytes");
   EXPECT_EQ(verify([](auto*, auto* out) { out[8000] = 7; }), "wrote at byte 64000 of 'out', which has 8 bytes");
+  EXPECT_EQ(verify([](auto*, auto* out) { out[50000] = 7; }), "wrote at byte 400000 of 'out', which has 8 bytes");
   EXPECT_EQ(verify([](auto*, auto* out) { out[-3] = 7; }), "wrote 24 bytes before 'out' begins");
   EXPECT_EQ(verify([](auto* in, auto*) { in[1234] = 1; }), "wrote at byte 4936 of 'in', which has 4936 bytes");
   EXPECT_EQ(verify([](auto* in, auto*) { in[1000] = 2; }), "wrote to the input 'in', at byte 4000");
