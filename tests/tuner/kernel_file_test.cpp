@@ -107,6 +107,13 @@ TEST_F(KernelFile, TrialsAndParametersAreExchangedWithKernelTuner) {
   EXPECT_THAT(hone({"check", path("taken.json"), "--order", "forward"}).out, Names("3 policies", "no check"));
 }
 
+TEST_F(KernelFile, AWinnerByTimeIsNotWrittenOutAsOneByEnergy) {
+  ASSERT_EQ(tune().code, 0);
+  const CommandRun run = hone({"emit", path("axpy.json"), "--size", "1000", "--objective", "energy"});
+  EXPECT_EQ(run.code, 6);
+  EXPECT_THAT(run.err, Names("by energy", "hone tune", "--objective energy"));
+}
+
 TEST_F(KernelFile, WhatIsWrittenOutCompilesWithoutHone) {
 #ifdef HONE_NVCC
   ASSERT_EQ(tune().code, 0);

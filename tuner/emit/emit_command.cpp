@@ -5,6 +5,7 @@
 
 #include <hone/kernel_family.h>
 #include <hone/sdk/cuda_source.h>
+#include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 
 #include <ostream>
@@ -46,19 +47,21 @@ Problem named_problem(const EmitOptions& options) {
 StoredWinner find_winner(const EmitOptions& options, const Problem& problem, const std::filesystem::path& path,
                          const Context& context) {
   const KernelFamily& family = *problem.family;
+  const Objective objective = parse_objective(options.objective);
   std::uint64_t damaged = 0;
   std::vector<StoredWinner> all =
       cache::Store(path).winners(family.name(), family.operations()[problem.operation], &damaged);
   say_damaged(path, damaged, context);
   std::erase_if(all, [&](const StoredWinner& stored) { return !is_of_source(stored, problem); });
-  const std::vector<StoredWinner> winners = winners_of(all, problem, options.device);
+  const std::vector<StoredWinner> winners = winners_of(all, problem, options.device, objective);
   if (winners.size() == 1) return winners.front();
   if (winners.empty())
     throw CommandError(ExitCode::not_tuned,
-                       fmt::format("there is no winner of {} in {} for the source as it is now; tune it "
-                                   "with: {}",
-                                   problem_label(problem), printable(path.string()),
-                                   printable(tune_command(problem, path))));
+                       fmt::format("there is no winner by {} of {} in {} for the source as it is now; tune it "
+                                   "with: {}{}",
+                                   name(objective), problem_label(problem), printable(path.string()),
+                                   printable(tune_command(problem, path)),
+                                   objective == Objective::time ? "" : " --objective energy"));
   std::vector<std::string> devices;
   for (const StoredWinner& stored : winners) devices.push_back(device_text(stored.key.device));
   throw CommandError(ExitCode::usage,
@@ -88,6 +91,7 @@ void set_up_emit(CLI::App& app, EmitOptions& options) {
   one_of(sub->add_option("--dtype", options.dtype)->take_last(), dtype_words);
   sub->add_option("--size", options.size)->take_last();
   one_of(sub->add_option("--context", options.context)->take_last(), words_in(kLaunchContextNames));
+  one_of(sub->add_option("--objective", options.objective)->take_last(), words_in(kObjectiveNames));
   one_of(sub->add_option("--device", options.device)->take_last(), words_in(kDeviceKinds));
   file_name(sub->add_option("--cache", options.cache)->take_last());
   file_name(sub->add_option("-o,--output", options.output)->take_last());

@@ -20,6 +20,7 @@ struct EmitOptions {
   std::optional<std::string> dtype;
   std::optional<std::string> size;
   std::string context = "stream";
+  std::string objective = "time";
   std::string device;
   std::string cache;
   std::string output = "-";
