@@ -5,10 +5,13 @@
 
 #include <array>
 #include <cerrno>
+#include <fstream>
+#include <ios>
 #include <string>
 #include <system_error>
 
 #include "cache/guarded_vfs.h"
+#include "cache/shipped_winners.h"
 
 namespace hone::cache {
 namespace {
@@ -88,6 +91,13 @@ StoreFault fault_of(int extended_code, int system_errno) {
   return StoreFault::failed;
 }
 
+/// As hone cache export --text writes it.
+bool is_text_of_winners(const std::filesystem::path& path) {
+  std::string begin(kShippedBegin.size(), '\0');
+  std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == kShippedBegin;
+}
+
 }  // namespace
 
 StoreError store_error(const std::filesystem::path& path, StoreFault fault, std::string_view detail) {
@@ -105,7 +115,9 @@ StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection) 
     detail += fmt::format(" ({})", std::generic_category().message(system_errno));
   }
   if (code == SQLITE_READONLY_ROLLBACK) detail = "an interrupted write must be undone first, and the file is read-only";
-  if (primary == SQLITE_NOTADB) detail += " (if it was Hone's, hone cache repair may save its rows)";
+  if (primary == SQLITE_NOTADB)
+    detail += is_text_of_winners(path) ? " but a text of winners to ship: HONE_CACHE_PATH may name it (docs/cache.md)"
+                                       : " (if it was Hone's, hone cache repair may save its rows)";
   const bool is_refusal = primary == SQLITE_CANTOPEN || code == SQLITE_IOERR_DELETE;
   if (const std::string refusal = is_refusal ? GuardedVfs::refusal(connection) : ""; !refusal.empty())
     return store_error(path, StoreFault::unopenable, refusal);

@@ -148,7 +148,7 @@ std::string shipped_text(const ShippedHeader& header, const std::vector<StoredWi
     if (stored.winner.tuned && !is_shipped(stored.winner)) rows.push_back(stored);
   std::stable_sort(rows.begin(), rows.end(),
                    [](const StoredWinner& a, const StoredWinner& b) { return order_of(a) < order_of(b); });
-  std::string text = fmt::format("hone_winners {}\nversion {}\ndate {}\n", kFormat, header.version, header.date);
+  std::string text = fmt::format("{}{}\nversion {}\ndate {}\n", kShippedBegin, kFormat, header.version, header.date);
   text += fmt::format("kind {}\nname {}\narchitecture {}\nidentity {}\n", header.device.kind, header.device.name,
                       header.device.architecture, header.device.identity);
   text += fmt::format("sm_count {}\nmax_threads_per_sm {}\npeak_bandwidth_gbps {}\ncompiler {}\ndriver {}\n",
@@ -214,8 +214,8 @@ void ShippedWinners::read(const Report& report) {
   text_.assign(std::istreambuf_iterator<char>(file), {});
   if (!file) return refuse(errno != 0 ? std::generic_category().message(errno) : "it cannot be read");
   std::string_view text = text_;
-  if (next_line(text) != fmt::format("hone_winners {}", kFormat))
-    return refuse(fmt::format("it does not begin with 'hone_winners {}'", kFormat));
+  if (next_line(text) != fmt::format("{}{}", kShippedBegin, kFormat))
+    return refuse(fmt::format("it does not begin with '{}{}'", kShippedBegin, kFormat));
   Group* group = nullptr;
   bool is_header = true;
   for (std::size_t number = 2; !text.empty(); ++number) {

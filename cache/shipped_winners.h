@@ -20,6 +20,9 @@ namespace hone::cache {
 /// Stands before the origin in WinnerRecord::lender of a winner that was shipped.
 inline constexpr std::string_view kShippedMark = "shipped: ";
 
+/// How a text of winners begins.
+inline constexpr std::string_view kShippedBegin = "hone_winners ";
+
 /// True of a tuned winner that came from a file of shipped winners.
 inline bool is_shipped(const WinnerRecord& winner) { return winner.tuned && winner.lender.starts_with(kShippedMark); }
 

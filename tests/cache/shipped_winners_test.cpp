@@ -167,6 +167,16 @@ TEST_F(CacheShippedWinners, FilesThatCannotBeUsedAreReportedOnceAndAbsentOnesAre
   }
 }
 
+TEST_F(CacheShippedWinners, AreNoCacheFile) {
+  write_text(folder_ / "gpu.winners", shipped_text(header_, {winner(1, 499, "a=1")}));
+  try {
+    Store(folder_ / "gpu.winners").winners();
+    FAIL() << "it was opened";
+  } catch (const StoreError& error) {
+    EXPECT_THAT(error.what(), Names("gpu.winners", "HONE_CACHE_PATH"));
+  }
+}
+
 TEST_F(CacheShippedWinners, TruncationsAndWrongBytesAreSurvived) {
   const std::string text = shipped_text(header_, {winner(1, 499, "a=1"), winner(500, 1000, "a=2")});
   for (std::size_t i = 0; i < text.size(); i += 7) {

@@ -15,9 +15,11 @@ using testing::CommandRun;
 using testing::content;
 using ::testing::HasSubstr;
 using testing::KernelFile;
+using testing::kKernel;
 using test::Names;
 using ::testing::Not;
 using testing::npy_file;
+using testing::replaced;
 using testing::run_hone;
 using testing::write_file;
 
@@ -48,6 +50,25 @@ TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
   EXPECT_THAT(wide, Names("wide.npy", "f64", "argument y", "f32"));
   EXPECT_THAT(wide, Not(HasSubstr("--dtype")));
   EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST_F(KernelFile, NumbersThatAScalarCannotBeAreRefused) {
+  write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
+  std::string kernel = path("axpy.json");
+  const auto refusal = [&](const std::vector<std::string>& settings) {
+    std::vector<std::string> args{"run", kernel, path("x.npy"), path("x.npy"), "-o", path("out.npy")};
+    for (const std::string& setting : settings) args.insert(args.end(), {"--set", setting});
+    const CommandRun run = hone(args);
+    EXPECT_EQ(run.code, 2) << settings.front();
+    return run.err;
+  };
+  for (const char* const setting : {"a=", "a=1e400", "a=-1e999", "a=1e39", "a=nan", "a=inf", "a=2x", "a= 2"})
+    EXPECT_THAT(refusal({setting}), Names(setting, "f32"));
+  EXPECT_THAT(refusal({"a=1", "a=2"}), Names("a=2", "twice"));
+  kernel = path("integer.json");
+  write_file(kernel, replaced(kKernel, R"("a", "type": "f32")", R"("a", "type": "u32")"));
+  for (const char* const setting : {"a=1.5", "a=-1", "a=4294967296", "a=1e1", "a=9007199254740993"})
+    EXPECT_THAT(refusal({setting}), Names(setting, "u32", "integers"));
 }
 
 TEST_F(KernelFile, ARunWithoutAWinnerSaysHowToTuneTheFile) {

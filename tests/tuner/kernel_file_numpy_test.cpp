@@ -34,6 +34,9 @@ TEST_F(KernelFile, TheReferenceMayBeANumPyExpression) {
   write_file(folder_ / "right.json", with_numpy("a * x + y"));
   const CommandRun right = hone({"check", path("right.json"), "--order", "forward"});
   EXPECT_EQ(right.code, 0) << right.out << right.err;
+  write_file(folder_ / "method.json", with_numpy("a * x + y + (x.sum() - np.sum(x)) * float(abs(0))"));
+  const CommandRun method = hone({"check", path("method.json"), "--order", "forward"});
+  EXPECT_EQ(method.code, 0) << method.out << method.err;
   write_file(folder_ / "axpy.json", with_numpy("np.add(a * x, y)"));
   EXPECT_EQ(tune().code, 0);
 
@@ -53,6 +56,7 @@ TEST_F(KernelFile, ComplaintsOfNumPyNameThePlaceOfTheExpression) {
   };
   EXPECT_THAT(complaint_of("a.json", "a * z + y"), Names("a.json:12:26: reference.numpy", "NameError", "'z'"));
   EXPECT_THAT(complaint_of("b.json", "a * x +"), Names("b.json:12:26", "SyntaxError"));
+  EXPECT_THAT(complaint_of("i.json", "a * x + y * 1j"), Names("i.json:12:26", "TypeError", "complex"));
   EXPECT_THAT(complaint_of("c.json", "x[:7]"), Names("c.json:12:26", "y has 1003 elements", "7"));
   EXPECT_THAT(complaint_of("d.json", "(x, y)"), Names("d.json:12:26", "2 results", "1 arrays"));
   EXPECT_THAT(complaint_of("e.json", "open('/dev/null')"), Names("e.json:12:26", "NameError", "'open'"));

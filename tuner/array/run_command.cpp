@@ -93,19 +93,46 @@ Problem called_problem(const std::string& kernel_file, const std::string& size) 
   throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; a call has one", size, problems.size()));
 }
 
+/// The number of that text, if a scalar of the dtype can be it. An integer has no fraction, and is no further from 0 than
+/// 2^53, since scalars are doubles on their way; a float may be rounded, but not to infinity.
+std::optional<double> scalar_of(DType dtype, std::string_view text) {
+  const auto read = [&]<class Number>(Number value) -> std::optional<Number> {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+  };
+  return with_element_type(dtype, [&]<class T>(T) -> std::optional<double> {
+    if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T>) {
+      const std::optional<std::int64_t> value = read(std::int64_t{});
+      if (!value || !std::in_range<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>(*value) ||
+          (std::is_same_v<T, bool> && *value > 1) || std::abs(*value) > (std::int64_t{1} << 53))
+        return std::nullopt;
+      return static_cast<double>(*value);
+    } else {
+      const std::optional<double> value = read(double{});
+      if (!value) return std::nullopt;
+      if constexpr (std::is_class_v<T>) return std::isfinite(float(T(static_cast<float>(*value)))) ? value : std::nullopt;
+      else return std::isfinite(static_cast<T>(*value)) ? value : std::nullopt;
+    }
+  });
+}
+
 void set_scalars(const RunOptions& options, const KernelSpec& spec, Problem& problem) {
   const std::vector<const KernelArgument*> scalars = arguments_of(spec, {Kind::scalar});
   for (const std::string& setting : options.settings) {
     const std::size_t equals = setting.find('=');
     const std::string name = setting.substr(0, equals);
     const auto found = std::ranges::find_if(scalars, [&](const KernelArgument* each) { return each->name == name; });
-    double value = 0;
-    const char* const end = setting.data() + setting.size();
-    if (found == scalars.end() || equals == std::string::npos ||
-        std::from_chars(setting.data() + equals + 1, end, value).ptr != end || !std::isfinite(value))
+    if (found == scalars.end() || equals == std::string::npos)
       throw CommandError(ExitCode::usage, fmt::format("--set {}: give NAME=NUMBER, where the names are {}",
                                                       printable(setting), names_of(scalars)));
-    problem.scalars[static_cast<std::size_t>(found - scalars.begin())] = value;
+    std::optional<double>& scalar = problem.scalars[static_cast<std::size_t>(found - scalars.begin())];
+    if (scalar) throw CommandError(ExitCode::usage, fmt::format("--set {}: {} is given twice", printable(setting), name));
+    scalar = scalar_of((*found)->dtype, std::string_view(setting).substr(equals + 1));
+    if (!scalar)
+      throw CommandError(ExitCode::usage, fmt::format("--set {}: that is no {}, which the kernel takes as {}{}",
+                                                      printable(setting), info((*found)->dtype).name, name,
+                                                      info((*found)->dtype).is_floating() ? "" : " (integers up to 2^53)"));
   }
   for (std::size_t i = 0; i < scalars.size(); ++i)
     if (!problem.scalars[i])

@@ -14,6 +14,7 @@
 #include "cache/digest.h"
 #include "cache/fields.h"
 #include "cache/numerics_words.h"
+#include "cache/shipped_winners.h"
 #include "tuner/text/base64.h"
 #include "tuner/text/table.h"
 
@@ -309,6 +310,9 @@ Json parse_json(std::string_view text) {
   } catch (const Json::parse_error& error) {
     if (error.byte > text.size())
       throw LineError("the line ends in the middle of a JSON object: the file is truncated");
+    if (text.starts_with(cache::kShippedBegin))
+      throw LineError("it is a text of winners to ship, which HONE_CACHE_PATH may name; what hone cache export writes "
+                      "without --text is imported");
     throw LineError(fmt::format("byte {} is no JSON (NaN and infinities are not, either)", error.byte));
   } catch (const Json::out_of_range&) {
     throw LineError("a number is larger than any double");

@@ -1,5 +1,6 @@
 # Evaluates the NumPy expression of a kernel file; see numpy_reference.h. Its argument is a folder with call.json and
 # the arrays that are read, and it leaves there the arrays that are written, or what is wrong.
+import builtins
 import json
 import keyword
 import signal
@@ -22,6 +23,8 @@ def read(argument, index):
 
 def write(argument, index, value):
     value = np.asarray(value)
+    if np.iscomplexobj(value):
+        raise TypeError(f"the result for {argument['name']} is complex; its real part is value.real")
     elements = argument["elements"]
     if value.ndim > 0 and value.size != elements:
         raise ValueError(f"{argument['name']} has {elements} elements, and the result {value.size}, "
@@ -39,7 +42,9 @@ except ImportError as error:
     fail(f"there is no NumPy for {sys.executable} ({error}); install it (python3 -m pip install numpy), or set "
          "HONE_PYTHON to a Python that has it")
 
-names = {"__builtins__": {}, "np": np, **call["extents"]}
+# __import__ is there for NumPy, whose methods import parts of it when they are called first.
+usual = ("__import__", "abs", "bool", "float", "int", "len", "max", "min", "pow", "range", "round", "sum")
+names = {"__builtins__": {name: getattr(builtins, name) for name in usual}, "np": np, **call["extents"]}
 try:
     for index, argument in enumerate(call["arguments"]):
         name = argument["name"]

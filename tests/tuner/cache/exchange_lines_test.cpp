@@ -235,6 +235,7 @@ TEST(ExchangeLines, WhatIsNoLineOfAnExportIsRefused) {
       {R"({"binary":{"format":"cubin","architecture":"sm_90","code":7,"digest":"0"}})", "not base64"},
       {"[[[[[[[[1]]]]]]]]", "nested deeper"},
       {"\xff\xfe", "is no JSON"},
+      {"hone_winners 1", "HONE_CACHE_PATH"},
   };
   for (const auto& [line, words] : lines) EXPECT_THAT(error_of(line), HasSubstr(words)) << line;
 }
