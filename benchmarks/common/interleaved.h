@@ -19,7 +19,7 @@ struct Contestant {
   std::function<void(int turn, Stream stream)> enqueue;
 };
 
-/// What a call runs among. Calls that follow each other may overlap, where one is launched while the last one ends; the
+/// The company of a call. Calls that follow each other may overlap, where one is launched while the last one ends; the
 /// others are what a program sees that calls something else in between.
 enum class Company {
   itself,  ///< other calls of the same contestant

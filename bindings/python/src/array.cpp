@@ -84,7 +84,7 @@ nb::object attribute_of(nb::handle object, const char* name) {
   return nb::steal(found);
 }
 
-/// What calls need to know of a type of arrays.
+/// The facts that calls need of a type of arrays.
 struct KnownType {
   const DLExchange* exchange = nullptr;  // null: it has none
   nb::object gradient;                   // the descriptor of `requires_grad`, if there is one

@@ -310,7 +310,7 @@ WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Policy& pol
     if (segmented.joins_in_second_kernel()) shape.combining_threads = kJoinThreads;
     return shape;
   }
-  // Of short segments less is under way than threads could load. Offsets are loaded before elements; a tile in shared
+  // Short segments have less under way than threads could load. Offsets are loaded before elements; a tile in shared
   // memory has two barriers as well.
   shape.bytes_in_flight_per_block = std::clamp<std::int64_t>(bytes_of_tile, 1, shape.bytes_in_flight_per_block);
   shape.round_latencies = segmented.is_in_tiles() ? 4 : 2;

@@ -25,7 +25,7 @@ struct RowState {
   bool is_nan = false;
 };
 
-/// What the sum of lifted weights is used as: its logarithm, or its reciprocal.
+/// The use of the sum of lifted weights: its logarithm, or its reciprocal.
 template <class A>
 A divisor(const Computation& computation, A sum) {
   return computation.is_log ? logarithm(std::ldexp(sum, -Constants<A>::kLift)) : 1 / sum;
