@@ -102,12 +102,14 @@ std::optional<double> scalar_of(DType dtype, std::string_view text) {
     return value;
   };
   return with_element_type(dtype, [&]<class T>(T) -> std::optional<double> {
-    if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T>) {
+    if constexpr (std::is_integral_v<T>) {
+      constexpr std::int64_t kMost = std::int64_t{1} << 53;
       const std::optional<std::int64_t> value = read(std::int64_t{});
-      if (!value || !std::in_range<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>(*value) ||
-          (std::is_same_v<T, bool> && *value > 1) || std::abs(*value) > (std::int64_t{1} << 53))
-        return std::nullopt;
-      return static_cast<double>(*value);
+      if (!value || *value < -kMost || *value > kMost) return std::nullopt;
+      bool fits = false;
+      if constexpr (std::is_same_v<T, bool>) fits = *value == 0 || *value == 1;
+      else fits = std::in_range<T>(*value);
+      return fits ? std::optional<double>(*value) : std::nullopt;
     } else {
       const std::optional<double> value = read(double{});
       if (!value) return std::nullopt;
