@@ -41,7 +41,7 @@ struct RangeRecord {
   bool operator==(const RangeRecord&) const = default;
 };
 
-/// Whether each extent lies in its range.
+/// True if each extent lies in its range.
 inline bool is_within(const std::array<std::int64_t, 3>& extents, const std::array<RangeRecord, 3>& sizes) {
   for (std::size_t i = 0; i < sizes.size(); ++i)
     if (extents[i] < sizes[i].first || extents[i] > sizes[i].last) return false;

@@ -41,7 +41,7 @@ inline std::string device_identity(std::string_view kind, std::string_view tunin
 /// True if devices with these device_identity() share winners.
 bool share_winners(const std::string& identity, const std::string& other);
 
-/// What the devices spent their time with, of all of them together.
+/// The time of all devices together, by what they did.
 struct CampaignTimes {
   double waiting_for_compiler_ms = 0;
   double measuring_ms = 0;

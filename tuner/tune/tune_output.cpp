@@ -122,7 +122,7 @@ void print_measuring(const CampaignResult& result, std::ostream& out) {
   }
 }
 
-/// What the devices spent their time with, the parts of a hundredth at least.
+/// The time of the devices by what they did; parts of less than a hundredth are left out.
 std::string times_text(const CampaignTimes& times) {
   using Part = std::pair<double, std::string_view>;
   const std::array parts{Part(times.waiting_for_compiler_ms, "waiting for the compiler"),

@@ -32,6 +32,15 @@ A divisor(const Computation& computation, A sum) {
 }
 
 template <class A>
+A exponent_of(A x, A half_origin, A factor) { return std::fma(x, A(0.5), -half_origin) * factor; }
+
+/// The result of an element with this exponent.
+template <class A>
+A share_of(const Computation& computation, A exponent, A divisor) {
+  return computation.is_log ? exponent - divisor : lifted_exponential(exponent) * divisor;
+}
+
+template <class A>
 class Definition {
  public:
   Definition(const Computation& computation, double factor, std::span<const std::byte> pattern)
@@ -70,10 +79,7 @@ class Definition {
 
   void result_of(const Line& line, std::int64_t i, const RowState<A>& state, std::byte* out) const {
     A result = std::numeric_limits<A>::quiet_NaN();
-    if (!state.is_nan) {
-      const A d = exponent(element(line, i), state);
-      result = computation_.is_log ? d - state.divisor : lifted_exponential(d) * state.divisor;
-    }
+    if (!state.is_nan) result = share_of(computation_, exponent(element(line, i), state), state.divisor);
     store(computation_.result, result, out);
   }
 
@@ -83,7 +89,7 @@ class Definition {
     return static_cast<std::size_t>((line.in_first % period + i % period * (line.in_stride % period)) % period);
   }
   A element(const Line& line, std::int64_t i) const { return values_[place(line, i)]; }
-  A exponent(A x, const RowState<A>& state) const { return std::fma(x, A(0.5), -state.half_origin) * factor_; }
+  A exponent(A x, const RowState<A>& state) const { return exponent_of(x, state.half_origin, factor_); }
 
   const Computation& computation_;
   A factor_;
@@ -119,7 +125,7 @@ template <class A>
 std::vector<std::byte> weights_in(DType dtype, A factor, A origin, std::span<const std::byte> elements) {
   std::vector<std::byte> bytes;
   for (const long double x : reduce_reference::decode(dtype, elements)) {
-    const A weight = lifted_exponential(std::fma(static_cast<A>(x), A(0.5), -(origin * A(0.5))) * factor);
+    const A weight = lifted_exponential(exponent_of(static_cast<A>(x), origin * A(0.5), factor));
     bytes.resize(bytes.size() + sizeof(A));
     std::memcpy(bytes.data() + bytes.size() - sizeof(A), &weight, sizeof(A));
   }
@@ -133,10 +139,9 @@ std::vector<std::byte> shares_in(const Computation& computation, A factor, A ori
   std::vector<std::byte> bytes;
   const std::size_t each = info(computation.result).size_bytes;
   for (const long double x : reduce_reference::decode(computation.dtype, elements)) {
-    const A d = std::fma(static_cast<A>(x), A(0.5), -(origin * A(0.5))) * factor;
+    const A exponent = exponent_of(static_cast<A>(x), origin * A(0.5), factor);
     bytes.resize(bytes.size() + each);
-    store(computation.result, computation.is_log ? d - by : lifted_exponential(d) * by,
-          bytes.data() + bytes.size() - each);
+    store(computation.result, share_of(computation, exponent, by), bytes.data() + bytes.size() - each);
   }
   return bytes;
 }

@@ -37,7 +37,7 @@ struct SoftmaxTraits {
     return 1 + read_share * static_cast<double>(read_twice) / static_cast<double>(elements);
   }
 
-  /// What a thread takes through its registers, 40 ns an element: 1 GiB of f32 by clusters of two blocks of 128
+  /// A thread takes an element through its registers in 40 ns: 1 GiB of f32 by clusters of two blocks of 128
   /// threads, one an SM, takes 782 µs, where memory would take 690 (H100, CUDA 13.0, 2026-11-25).
   double thread_gbps() const { return static_cast<double>(in_bytes + out_bytes) / 40; }
 

@@ -29,8 +29,8 @@ constexpr std::int64_t kLeastBytesPerThread = 16, kMostBytesPerThread = 256;
 
 constexpr int kMostRegisters = 255;  ///< of a thread
 
-/// What an element takes a thread, with its way through shared memory: u16 of 4096x16384 in tiles of 16 KiB take 104.8
-/// µs by 64 threads, of which 256 are resident on an SM, and 97.5 by 128, of which 640 are (H100, CUDA 13.0,
+/// The time that a thread takes for an element, with its way through shared memory: u16 of 4096x16384 in tiles of 16 KiB
+/// take 104.8 µs by 64 threads, of which 256 are resident on an SM, and 97.5 by 128, of which 640 are (H100, CUDA 13.0,
 /// 2026-11-25).
 constexpr double kElementNs = 32;
 

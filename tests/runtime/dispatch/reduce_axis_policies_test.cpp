@@ -30,7 +30,7 @@ namespace {
 /// Policies, launched directly.
 class ReduceAxisPolicies : public DeviceTest {
  protected:
-  /// What a device with many multiprocessors would try, with few threads: on the host, each is a fiber.
+  /// The policies that a device with many multiprocessors would try, with few threads: on the host, each is a fiber.
   std::vector<Policy> policies_of(const Problem& problem) const {
     DeviceFacts facts = device_->facts();
     facts.sm_count = 132;
