@@ -181,6 +181,7 @@ def compare_winners(campaign):
     return {"compared": len(ratios), "by_trials": sum(r[0] == "by trials of one" for r in ratios),
             "median": statistics.median(r[1] for r in ratios) if ratios else None,
             "worst": max((r[1] for r in ratios), default=None), "beyond_ties": len(beyond),
+            "beyond_ties_by_trials": sum(r[0] == "by trials of one" for r in beyond),
             "slowest": [{"class": " ".join(map(str, r[2])), "ratio": r[1], "how": r[0]} for r in beyond[:20]]}
 
 
@@ -224,7 +225,7 @@ def report(campaign, options, state):
              f"{winners['compared']}, of which {winners['by_trials']} by trials of one")
         if winners["compared"]:
             line("  time ÷ that of one's winner", f"median {winners['median']:.3f}, worst {winners['worst']:.3f}; "
-                 f"{winners['beyond_ties']} beyond {TIE}")
+                 f"{winners['beyond_ties']} beyond {TIE}, of which {winners['beyond_ties_by_trials']} by trials of one")
     if "worker" in state:
         run = state["worker"]
         died = [death for item in run["problems"] for death in item["died"]]
