@@ -1,7 +1,7 @@
-// What tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare cudaLaunchKernelExC of the same
-// kernel with the same arguments and attributes, in one run. "added" is the median of the differences between
-// neighbouring batches. Rows differ in n, in the plans that the session has in memory, and in the threads that call it
-// at once, each with its own stream and arrays.
+// What tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare launch of the same kernel with the
+// same arguments and attributes, in one run: cudaLaunchKernelExC, or Device::launch() of the host device, which runs the
+// kernel. "added" is the median of the differences between neighbouring batches. Rows differ in n, in the plans that the
+// session has in memory, and in the threads that call it at once, each with its own stream and arrays.
 #include <algorithm>
 #include <array>
 #include <barrier>
@@ -18,7 +18,7 @@
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
 
-#include "benchmarks/common/cuda_version.h"
+#include "benchmarks/common/figures.h"
 #include "benchmarks/common/program.h"
 #include "benchmarks/common/report.h"
 
@@ -27,10 +27,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using hone::benchmarks::cuda_version;
 using hone::benchmarks::median;
+using hone::benchmarks::quantile;
+using hone::benchmarks::Timing;
 using hone::benchmarks::today;
 
 constexpr int kCallsPerBatch = 20;  // so few that no call waits for room in the queue
-constexpr int kBatches = 2000;
 constexpr std::int64_t kMiddle = 1 << 16;  ///< elements of the rows that differ in plans or threads
 
 /// "last_block": what a policy has for a parameter of its space.
@@ -55,7 +56,8 @@ double time_batch(hone::Device& device, hone::Stream stream, Call call) {
 class BareCall {
  public:
   BareCall(hone::Device& device, const hone::Problem& problem, const hone::Candidate& candidate,
-           std::vector<void*> buffers, void* workspace, hone::Stream stream) {
+           std::vector<void*> buffers, void* workspace, hone::Stream stream)
+      : device_(device), is_cuda_(device.facts().kind == "cuda"), stream_(stream) {
     hone::Unit unit = problem.family->unit(problem, candidate.policy);
     unit.headers.assign(problem.family->sources().begin(), problem.family->sources().end());
     module_ = device.load(device.compile(unit), unit.entries);
@@ -75,8 +77,11 @@ class BareCall {
   }
 
   void operator()() {
-    for (Prepared& prepared : prepared_)
-      cudaLaunchKernelExC(&prepared.config, prepared.kernel, prepared.arguments.data());
+    if (is_cuda_)
+      for (Prepared& prepared : prepared_)
+        cudaLaunchKernelExC(&prepared.config, prepared.kernel, prepared.arguments.data());
+    else
+      for (const hone::Launch& launch : launches_) device_.launch(module_->kernel(launch.entry), launch, stream_);
   }
 
  private:
@@ -99,6 +104,10 @@ class BareCall {
       attribute.val.clusterDim = {launch.cluster_blocks, 1, 1};
     }
   }
+
+  hone::Device& device_;
+  bool is_cuda_;
+  hone::Stream stream_;
   std::unique_ptr<hone::Module> module_;
   hone::LaunchList launches_;
   std::vector<Prepared> prepared_;
@@ -143,26 +152,28 @@ class Caller {
   BareCall bare_;
 };
 
-/// Plans of a kernel with three extents, each of a class of its own: one kernel is compiled for all of them. There are
-/// 13³ classes of extents up to 2^12, and three of alignments, as many again in graphs.
+/// Plans of a kernel with three extents, each of a class of its own: there are 22³ classes of extents up to 2^21. One
+/// tuning's winner serves them all, so that none of them is compiled, measured or verified for itself.
 class ManyPlans {
  public:
   explicit ManyPlans(hone::Session& session) : session_(session) {}
 
-  /// Prepares plans until there are `count`, that of the sum included.
+  /// Installs plans until there are `count`, that of the sum included.
   void grow_to(int count) {
-    for (; made_ + 1 < count; ++made_) {
-      const auto power = [](int exponent) { return std::int64_t{1} << exponent; };
-      hone::Problem problem = kernel_.problem(
-          {power(made_ % kSizes), power(made_ / kSizes % kSizes), power(made_ / (kSizes * kSizes) % kSizes)},
-          4u << made_ / kShapes % 3);
-      if (made_ >= 3 * kShapes) problem.launch_context = hone::LaunchContext::graph;
-      session_.prepare(problem);
-    }
+    std::vector<hone::Problem> served;
+    for (; made_ + 1 < count; ++made_) served.push_back(problem(made_ + 1));
+    if (served.empty()) return;
+    if (!tuning_.winner) tuning_ = session_.tune(problem(0), {.budget = std::chrono::milliseconds(50)});
+    session_.adopt(tuning_, served);
   }
 
  private:
-  static constexpr int kSizes = 13, kShapes = kSizes * kSizes * kSizes;
+  static constexpr int kSizes = 22;
+
+  hone::Problem problem(int number) const {
+    const auto power = [](int exponent) { return std::int64_t{1} << exponent; };
+    return kernel_.problem({power(number % kSizes), power(number / kSizes % kSizes), power(number / (kSizes * kSizes))});
+  }
 
   hone::Session& session_;
   hone::TunableKernel kernel_{{
@@ -172,7 +183,9 @@ class ManyPlans {
       .extents = {"a", "b", "c"},
       .arguments = {hone::out<float>("y", "64"), hone::extent<int>("a"), hone::extent<int>("b"),
                     hone::extent<int>("c")},
+      .elements_per_block = {"a", "b", "c"},  // one block, whatever they are
   }};
+  hone::Tuning tuning_;
   int made_ = 0;
 };
 
@@ -181,7 +194,14 @@ struct Row {
   int plans, threads;
 };
 
-nlohmann::ordered_json measure(hone::Session& session, const Row& row) {
+/// Of times in nanoseconds, in one list.
+Timing timing_of(const std::vector<double>& ns) {
+  return {.median_us = median(ns) / 1000,
+          .spread_us = (quantile(ns, 0.75) - quantile(ns, 0.25)) / 2000,
+          .batches = static_cast<int>(ns.size())};
+}
+
+nlohmann::ordered_json measure(hone::Session& session, const Row& row, int batches) {
   std::vector<std::unique_ptr<Caller>> callers;
   for (int i = 0; i < row.threads; ++i) callers.push_back(std::make_unique<Caller>(session, row.n));
   std::vector<std::vector<double>> bare_ns(callers.size()), tuned_ns(callers.size()), added_ns(callers.size());
@@ -189,7 +209,7 @@ nlohmann::ordered_json measure(hone::Session& session, const Row& row) {
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < callers.size(); ++i)
     threads.emplace_back([&, i] {
-      for (int batch = 0; batch < kBatches / row.threads; ++batch) {
+      for (int batch = 0; batch < std::max(1, batches / row.threads); ++batch) {
         together.arrive_and_wait();
         bare_ns[i].push_back(callers[i]->time_bare());
         together.arrive_and_wait();
@@ -201,48 +221,63 @@ nlohmann::ordered_json measure(hone::Session& session, const Row& row) {
   const auto of_all = [](const std::vector<std::vector<double>>& of_threads) {
     std::vector<double> all;
     for (const std::vector<double>& each : of_threads) all.insert(all.end(), each.begin(), each.end());
-    return median(all);
+    return all;
   };
-  const double bare = of_all(bare_ns), tuned = of_all(tuned_ns), added = of_all(added_ns);
+  const Timing bare = timing_of(of_all(bare_ns)), tuned = timing_of(of_all(tuned_ns));
+  const double added = median(of_all(added_ns));
   const std::string finish = callers.front()->finish();
-  fmt::print("{:>10}  {:<14} {:>7} {:>8} {:>10.0f} {:>14.0f} {:>10.0f}\n", row.n, finish, row.plans, row.threads, bare,
-             tuned, added);
+  fmt::print("{:>10}  {:<14} {:>7} {:>8} {:>10.0f} {:>14.0f} {:>10.0f}\n", row.n, finish, row.plans, row.threads,
+             1000 * bare.median_us, 1000 * tuned.median_us, added);
   std::fflush(stdout);
-  return {{"n", row.n},     {"finish", finish},         {"plans", row.plans}, {"threads", row.threads},
-          {"bare_ns", bare}, {"tuned_reduce_ns", tuned}, {"added_ns", added}};
+  nlohmann::ordered_json json{
+      {"n", row.n}, {"finish", finish}, {"plans", row.plans}, {"threads", row.threads}, {"added_ns", added}};
+  hone::benchmarks::add_timings(json, {}, tuned, {{"bare launch", bare}});
+  return json;
 }
 
-bool run(const std::string& json_path) {
-  const auto device = hone::Device::open("cuda:0");
-  hone::SessionOptions options = hone::SessionOptions::from_environment();
-  options.on_miss = hone::MissPolicy::heuristic;
-  hone::Session session(device, options);
+struct Options {
+  std::string device = "cuda:0", json;
+  int most_plans = 10'000, batches = 2000;
+};
+
+bool run(const Options& options) {
+  const auto device = hone::Device::open(options.device);
+  hone::SessionOptions session_options;  // without a cache file
+  session_options.on_miss = hone::MissPolicy::heuristic;
+  hone::Session session(device, session_options);
 
   fmt::print("{}, CUDA {}, {}: CPU time of one call on a hit, median of {} batches of {}\n\n",
-             device->facts().name, cuda_version(), today(), kBatches, kCallsPerBatch);
+             device->facts().name, cuda_version(), today(), options.batches, kCallsPerBatch);
   fmt::print("{:>10}  {:<14} {:>7} {:>8} {:>10} {:>14} {:>10}\n", "n", "finish", "plans", "threads", "bare ns",
              "tuned_reduce", "added ns");
 
   ManyPlans plans(session);
-  nlohmann::ordered_json rows;
+  nlohmann::ordered_json json =
+      hone::benchmarks::run_json(device->facts(), 0, {"n", "plans", "threads", "context", "company"});
   for (const Row& row : {Row{1 << 10, 1, 1}, Row{kMiddle, 1, 1}, Row{1 << 20, 1, 1}, Row{kMiddle, 1, 4},
                          Row{kMiddle, 1, 16}, Row{kMiddle, 1000, 1}, Row{kMiddle, 10'000, 1},
                          Row{kMiddle, 10'000, 16}}) {
+    if (row.plans > options.most_plans) continue;
+    const auto start = Clock::now();
     plans.grow_to(row.plans);
-    rows.push_back(measure(session, row));
+    json["plans_seconds"].emplace(std::to_string(row.plans),
+                                  std::chrono::duration<double>(Clock::now() - start).count());
+    json["rows"].push_back(measure(session, row, options.batches));
+    hone::benchmarks::write_json(options.json, json);
   }
-  hone::benchmarks::write_json(
-      json_path, {{"device", device->facts().name}, {"cuda", cuda_version()}, {"date", today()}, {"rows", rows}});
   return true;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string json_path;
+  Options options;
   const auto set_up = [&](hone::benchmarks::CommandLine& command_line) {
     command_line.describe("CPU time of a call of tuned_reduce() on a hit, next to a bare launch of the same kernel");
-    command_line.add("FILE", json_path, "write the figures to this JSON file");
+    command_line.add("--device", options.device, "cuda:0, …; on the host device, calls run the kernel (default: cuda:0)");
+    command_line.add("--plans", options.most_plans, "no row with more plans in memory (default: 10000)");
+    command_line.add("--batches", options.batches, "of each row, for all threads together (default: 2000)");
+    command_line.add("--json", options.json, "write the figures to this file");
   };
-  return hone::benchmarks::run_program("dispatch_overhead", argc, argv, set_up, [&] { return run(json_path); });
+  return hone::benchmarks::run_program("dispatch_overhead", argc, argv, set_up, [&] { return run(options); });
 }

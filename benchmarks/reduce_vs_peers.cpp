@@ -8,9 +8,6 @@
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
 
-#ifdef HONE_WITH_CUDA_RUNTIME
-#include "benchmarks/common/cuda_version.h"
-#endif
 #include "benchmarks/accuracy/accuracy.h"
 #include "benchmarks/common/program.h"
 #include "benchmarks/sweep/summary.h"
@@ -28,7 +25,7 @@ struct Options {
   RunOptions run{.budget_ms = 60};
   CellSelection cells;
   std::string sizes;
-  std::vector<std::string> contexts{"stream", "graph"}, companies{"itself", "others", "nobody"};
+  SettingOptions settings;
   std::vector<std::string> alignments{"aligned", "misaligned"};
   bool reproducible = false;
   double seconds = 240;
@@ -44,10 +41,7 @@ void set_up(CommandLine& command_line, Options& options) {
   command_line.add("--ops", options.cells.operations, "operations (default: all)");
   command_line.add("--dtypes", options.cells.dtypes, "dtypes (default: all)");
   command_line.add("--sizes", options.sizes, "1000,2^20+1,2^8..2^30/2 (default: see benchmarks/README.md)");
-  command_line.add("--contexts", options.contexts, "stream, graph (default: both)", {"stream", "graph"});
-  command_line.add("--company", options.companies,
-                   "what calls run among: itself (back to back), others (kernels between), nobody (default: all)",
-                   {"itself", "others", "nobody"});
+  add_setting_options(command_line, options.settings);
   command_line.add("--alignments", options.alignments, "aligned, misaligned (default: both)",
                    {"aligned", "misaligned"});
   command_line.add_flag("--reproducible", options.reproducible,
@@ -66,11 +60,7 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
 CellSelection selection_of(const Options& options) {
   CellSelection selection = options.cells;
   selection.sizes = parse_sizes(options.sizes);
-  selection.settings.clear();
-  for (const LaunchContext context : {LaunchContext::stream, LaunchContext::graph})
-    for (const Company company : {Company::itself, Company::others, Company::nobody})
-      if (has(options.contexts, name(context)) && has(options.companies, name(company)))
-        selection.settings.push_back({context, company});
+  selection.settings = options.settings.settings();
   selection.numerics = options.reproducible ? Numerics::reproducible : Numerics::fast;
   selection.offsets.clear();
   if (has(options.alignments, "aligned")) selection.offsets.push_back(0);
@@ -89,10 +79,10 @@ bool run(const Options& options) {
                         options.timing,
                         options.reproducible ? std::optional(OtherHone{"fast", session}) : std::nullopt);
 
-  SweepRun run{.device = session.device()->facts(), .ceiling = comparison.ceiling(), .cells = cells.size()};
-#ifdef HONE_WITH_CUDA_RUNTIME
-  run.cuda = cuda_version();
-#endif
+  SweepRun run{.device = session.device()->facts(),
+               .budget_ms = options.run.budget_ms,
+               .ceiling = comparison.ceiling(),
+               .cells = cells.size()};
   for (const auto& peer : comparison.peers()) run.peers.push_back(fmt::format("{} {}", peer->name(), peer->version()));
   run.missing_peers = options.with_peers ? missing_peers(*session.device()) : "peers were not asked for";
   fmt::print("{}\n", headline(run));

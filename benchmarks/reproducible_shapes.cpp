@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,12 +11,14 @@
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
 
+#include "benchmarks/common/figures.h"
 #include "benchmarks/common/input_arena.h"
-#include "benchmarks/common/interleaved.h"
+#include "benchmarks/common/prepared_call.h"
 #include "benchmarks/common/program.h"
-#include "benchmarks/common/reader.h"
+#include "benchmarks/common/race_track.h"
 #include "benchmarks/common/report.h"
 #include "benchmarks/sweep/cells.h"
+#include "benchmarks/sweep/summary.h"
 
 namespace {
 
@@ -28,6 +31,7 @@ struct Options {
   std::vector<std::string> kinds{"rows", "columns", "softmax", "log_softmax"}, dtypes{"f32", "f16"};
   std::string op = "sum";
   std::string rows = "2^20x2^6,2^16x2^10,2^13x2^13,2^10x2^16,4x2^24", columns = "2^20x2^6,2^13x2^13,2^10x2^16";
+  SettingOptions settings;
   double seconds = 400;
   TimingOptions timing{.cap_ms = 60};
 };
@@ -41,16 +45,29 @@ void set_up(CommandLine& command_line, Options& options) {
   command_line.add("--op", options.op, "the operation of rows and columns (default: sum)");
   command_line.add("--shapes", options.rows, "of rows and softmax: 1024x64,2^20+1x8 (default: five)");
   command_line.add("--column-shapes", options.columns, "of columns (default: three)");
+  add_setting_options(command_line, options.settings);
   command_line.add("--time", options.seconds, "begin no cell after so many seconds (default: 400)");
   add_timing_options(command_line, options.timing);
 }
 
-/// One cell: a shape of one kind and dtype.
+/// One cell: a shape of one kind and dtype in one setting.
 struct Cell {
   std::string kind, dtype;
   std::int64_t rows = 0, columns = 0;
+  Setting setting = {};
 
   Problem problem(const std::string& op, Numerics numerics) const {
+    Problem problem = in_stream(op, numerics);
+    problem.launch_context = setting.context;
+    return problem;
+  }
+
+  std::string describe() const {
+    return fmt::format("{:<12}{:<5}{:>20} {:<15}", kind, dtype, fmt::format("{} x {}", rows, columns), name(setting));
+  }
+
+ private:
+  Problem in_stream(const std::string& op, Numerics numerics) const {
     const DType of = parse_dtype(dtype);
     const ReduceSpec reduce{.op = parse_reduce_op(op), .dtype = of, .numerics = numerics};
     const SoftmaxSpec softmax{.dtype = of, .numerics = numerics};
@@ -66,7 +83,8 @@ std::vector<Cell> cells_of(const Options& options) {
   for (const std::string& kind : options.kinds)
     for (const std::string& dtype : options.dtypes)
       for (const auto& [rows, columns] : parse_shapes(kind == "columns" ? options.columns : options.rows))
-        cells.push_back({kind, dtype, rows, columns});
+        for (const Setting& setting : options.settings.settings())
+          cells.push_back({kind, dtype, rows, columns, setting});
   return cells;
 }
 
@@ -74,62 +92,53 @@ struct Row {
   Cell cell;
   std::int64_t bytes = 0;
   std::string policy;
-  Timing reproducible, fast;
+  Timing reproducible = {}, fast = {};
 
   double ratio() const { return fast.median_us / reproducible.median_us; }
 };
 
-Row measure(Session& session, const InputArena& arena, CacheFlush& flush, const Cell& cell, const Options& options) {
+Row measure(Session& session, const InputArena& arena, const RaceTrack& track, const Cell& cell,
+            const Options& options) {
   const std::shared_ptr<Device> device = session.device();
   const OwnStream stream(*device);
-  const Problem exact = cell.problem(options.op, Numerics::reproducible), fast = cell.problem(options.op, Numerics::fast);
-  Row row;
-  row.cell = cell;
-  row.bytes = exact.family->bytes_moved(exact);
-  row.policy = exact.family->space().to_string(session.prepare(exact).winner->candidate.policy);
-  session.prepare(fast);
+  PreparedCall exact(session, cell.problem(options.op, Numerics::reproducible));
+  PreparedCall fast(session, cell.problem(options.op, Numerics::fast));
+  const Problem& problem = exact.problem();
+  Row row{.cell = cell, .bytes = problem.family->bytes_moved(problem), .policy = exact.policy()};
   const InputLayout layout =
       arena.layout(parse_dtype(cell.dtype), cell.rows * cell.columns, 1, 0, options.timing.most_calls);
-  const DeviceBuffer out(device, exact.family->buffers(exact)[1].size_bytes());
-  const auto contestant = [&](const char* name, const Problem& problem) {
+  const DeviceBuffer out(device, problem.family->buffers(problem)[1].size_bytes());
+  const auto contestant = [&](const char* name, PreparedCall& call) {
     return Contestant{name, [&](int turn, Stream on) {
                         void* const buffers[] = {arena.at(layout, turn, 0), out.data()};
-                        session.launch(problem, buffers, on);
+                        call.enqueue(buffers, on);
                       }};
   };
   const Contestant contestants[] = {contestant("reproducible", exact), contestant("fast", fast)};
-  const std::function<void(Stream)> make_cold = [&](Stream on) {
-    if (flush.is_needed_for(static_cast<std::size_t>(row.bytes))) flush.enqueue(on);
-  };
   const std::vector<Timing> timings =
-      time_interleaved(*device, stream.get(), LaunchContext::stream, contestants, make_cold, options.timing);
+      track.time(stream.get(), cell.setting, contestants, static_cast<std::size_t>(row.bytes), options.timing);
   row.reproducible = timings[0];
   row.fast = timings[1];
   return row;
 }
 
 nlohmann::ordered_json to_json(const Row& row) {
-  return {{"kind", row.cell.kind},       {"dtype", row.cell.dtype},
-          {"rows", row.cell.rows},       {"columns", row.cell.columns},
-          {"variant", row.policy},       {"reproducible_us", row.reproducible.median_us},
-          {"fast_us", row.fast.median_us}, {"ratio", row.ratio()}};
+  nlohmann::ordered_json json{{"kind", row.cell.kind},
+                              {"dtype", row.cell.dtype},
+                              {"rows", row.cell.rows},
+                              {"columns", row.cell.columns},
+                              {"variant", row.policy}};
+  add_timings(json, row.cell.setting, row.reproducible, {{"fast", row.fast}});
+  return json;
 }
 
-void print_summary(const Options& options, const std::vector<Row>& rows) {
-  std::vector<double> all;
-  const auto print = [](std::string_view what, const std::vector<double>& ratios) {
-    if (ratios.empty()) return;
-    fmt::print("{:<12} fast / reproducible: {:.2f} (worst {:.2f} of {})\n", what, geometric_mean(ratios),
-               *std::min_element(ratios.begin(), ratios.end()), ratios.size());
-  };
-  for (const std::string& kind : options.kinds) {
-    std::vector<double> ratios;
-    for (const Row& row : rows)
-      if (row.cell.kind == kind) ratios.push_back(row.ratio());
-    print(kind, ratios);
-    all.insert(all.end(), ratios.begin(), ratios.end());
-  }
-  print("all", all);
+void print_summary(const std::vector<Row>& rows) {
+  std::map<std::pair<std::string, std::string>, std::vector<double>> groups;
+  for (const Row& row : rows)
+    for (const std::string& kind : {row.cell.kind, std::string("all")})
+      groups[{kind, name(row.cell.setting)}].push_back(row.ratio());
+  for (const auto& [group, ratios] : groups)
+    fmt::print("{:<12}{:<15} fast / reproducible: {}\n", group.first, group.second, ratio_summary(ratios));
 }
 
 bool run(const Options& options) {
@@ -142,12 +151,13 @@ bool run(const Options& options) {
   for (const Cell& cell : cells)
     arena_bytes = std::max(arena_bytes, InputArena::bytes_for(parse_dtype(cell.dtype), cell.rows * cell.columns, 1));
   InputArena arena(device, arena_bytes);
-  CacheFlush flush(device);
-  fmt::print("{}, {}\n\n{:<12}{:<5}{:>20}{:>17}{:>10}{:>8}  {}\n", device->facts().name, today(), "kind", "of", "shape",
-             "reproducible us", "fast us", "ratio", "reproducible policy");
+  const RaceTrack track(device);
+  fmt::print("{}, {}\n\n{:<12}{:<5}{:>20} {:<15}{:>17}{:>10}{:>8}  {}\n", device->facts().name, today(), "kind", "of",
+             "shape", "in", "reproducible us", "fast us", "ratio", "reproducible policy");
 
-  nlohmann::ordered_json json{
-      {"device", device->facts().name}, {"date", today()}, {"op", options.op}, {"rows", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json = run_json(device->facts(), options.run.budget_ms,
+                                         {"kind", "dtype", "rows", "columns", "context", "company"});
+  json["op"] = options.op;
   std::vector<Row> rows;
   std::string filled;
   for (const Cell& cell : cells) {
@@ -158,17 +168,16 @@ bool run(const Options& options) {
     }
     if (filled != cell.dtype) arena.fill(parse_dtype(cell.dtype), nullptr);
     filled = cell.dtype;
-    rows.push_back(measure(session, arena, flush, cell, options));
+    rows.push_back(measure(session, arena, track, cell, options));
     const Row& row = rows.back();
-    fmt::print("{:<12}{:<5}{:>20}{:>17.2f}{:>10.2f}{:>8.2f}  {}\n", cell.kind, cell.dtype,
-               fmt::format("{} x {}", cell.rows, cell.columns), row.reproducible.median_us, row.fast.median_us,
+    fmt::print("{}{:>17.2f}{:>10.2f}{:>8.2f}  {}\n", cell.describe(), row.reproducible.median_us, row.fast.median_us,
                row.ratio(), row.policy);
     std::fflush(stdout);
     json["rows"].push_back(to_json(row));
     write_json(options.run.json, json);
   }
   fmt::print("\n");
-  print_summary(options, rows);
+  print_summary(rows);
   fmt::print("{} of {} cells in {:.0f} s, tuning included\n", rows.size(), cells.size(), seconds());
   return true;
 }

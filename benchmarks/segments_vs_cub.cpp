@@ -4,9 +4,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <numeric>
-#include <optional>
 #include <random>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,13 +16,16 @@
 #include <hone/reduce_axis.h>
 #include <hone/segmented_reduce.h>
 
+#include "benchmarks/common/figures.h"
 #include "benchmarks/common/input_arena.h"
-#include "benchmarks/common/interleaved.h"
 #include "benchmarks/common/numbers.h"
+#include "benchmarks/common/prepared_call.h"
 #include "benchmarks/common/program.h"
+#include "benchmarks/common/race_track.h"
 #include "benchmarks/common/reader.h"
 #include "benchmarks/common/report.h"
 #include "benchmarks/sweep/cells.h"
+#include "benchmarks/sweep/summary.h"
 #ifdef HONE_WITH_CUB
 #include "benchmarks/peers/cub_segments.h"
 #endif
@@ -37,6 +41,7 @@ struct Options {
   std::string shapes = "2^23x8,2^20x64,2^16x2^10,2^13x2^13,2^10x2^16,2^6x2^20,4x2^24,1000003x7,12289x4097,31x1048577";
   std::vector<std::string> kinds{"rows", "uniform", "power_law"}, ops{"sum", "max", "min"}, dtypes{"f32", "f16"};
   std::int64_t segments = 1'000'000, mean = 64;
+  SettingOptions settings;
   double seconds = 240;
   TimingOptions timing{.cap_ms = 60};
   bool with_cub = true;
@@ -52,6 +57,7 @@ void set_up(CommandLine& command_line, Options& options) {
   command_line.add("--shapes", options.shapes, "of rows: 1024x64,2^20+1x8 (default: ten)");
   command_line.add("--segments", options.segments, "of CSR (default: 1000000)");
   command_line.add("--mean", options.mean, "elements of a CSR segment on average (default: 64)");
+  add_setting_options(command_line, options.settings);
   command_line.add("--time", options.seconds, "begin no cell after so many seconds (default: 240)");
   add_timing_options(command_line, options.timing);
   command_line.add_flag("!--no-cub", options.with_cub, "time Hone alone");
@@ -111,9 +117,13 @@ struct Row {
   Segments segments;
   std::string op = {}, dtype = {}, policy = {};
   std::int64_t bytes = 0;
+  Setting setting = {};
   Timing hone = {};
-  std::optional<Timing> cub = {};
-  bool agrees = true;
+  std::vector<PeerTiming> peers = {};  ///< CUB, or nobody
+
+  bool agrees() const {
+    return std::all_of(peers.begin(), peers.end(), [](const PeerTiming& peer) { return peer.agrees; });
+  }
 };
 
 /// Device memory and the clock, for the whole run.
@@ -121,22 +131,24 @@ class Bench {
  public:
   Bench(Session& session, const Options& options, const std::vector<Segments>& all)
       : session_(session), device_(session.device()), options_(options), arena_(device_, arena_bytes(*device_, all)),
-        flush_(device_), stream_(*device_) {}
+        track_(device_), stream_(*device_) {}
 
   void fill(DType dtype) { arena_.fill(dtype, nullptr); }
   ReadCeiling ceiling() { return measure_read_ceiling(device_, arena_.data(), arena_.size_bytes(), nullptr); }
 
-  Row run(const Segments& segments, ReduceOp op, DType dtype) {
+  Row run(const Segments& segments, ReduceOp op, DType dtype, const Setting& setting) {
     const ReduceSpec spec{.op = op, .dtype = dtype};
     const std::int64_t elements = segments.elements();
-    const Problem problem =
-        segments.offsets.empty()
-            ? reduce_rows_problem(spec, {.rows = segments.count, .columns = segments.length})
-            : segmented_reduce_problem(spec, DType::i32, segments.count, elements);
+    Problem problem = segments.offsets.empty()
+                          ? reduce_rows_problem(spec, {.rows = segments.count, .columns = segments.length})
+                          : segmented_reduce_problem(spec, DType::i32, segments.count, elements);
+    problem.launch_context = setting.context;
+    PreparedCall call(session_, problem);
     Row row{segments};
+    row.setting = setting;
     row.op = name(op);
     row.dtype = info(dtype).name;
-    row.policy = problem.family->space().to_string(session_.prepare(problem).winner->candidate.policy);
+    row.policy = call.policy();
     const InputLayout layout = arena_.layout(dtype, elements, 1, 0, options_.timing.most_calls);
     const DeviceBuffer offsets = upload(segments.offsets);
     const std::size_t out_bytes = static_cast<std::size_t>(segments.count) * info(spec.result_dtype()).size_bytes;
@@ -148,20 +160,17 @@ class Bench {
                                            void* const in = arena_.at(layout, turn, 0);
                                            void* const rows[] = {in, out.data()};
                                            void* const csr[] = {in, offsets.data(), out.data()};
-                                           if (segments.offsets.empty()) session_.launch(problem, rows, on);
-                                           else session_.launch(problem, csr, on);
+                                           if (segments.offsets.empty()) call.enqueue(rows, on);
+                                           else call.enqueue(csr, on);
                                          }}};
     DeviceBuffer temp;
     if (options_.with_cub) add_cub(contestants, segments, op, dtype, layout, offsets, cub_out, temp);
     for (const Contestant& contestant : contestants) contestant.enqueue(0, stream_.get());
-    if (contestants.size() > 1) row.agrees = agree(read(out, spec), read(cub_out, spec));
-    const std::function<void(Stream)> make_cold = [&](Stream on) {
-      if (flush_.is_needed_for(static_cast<std::size_t>(row.bytes))) flush_.enqueue(on);
-    };
+    const bool agrees = contestants.size() < 2 || agree(read(out, spec), read(cub_out, spec));
     const std::vector<Timing> timings =
-        time_interleaved(*device_, stream_.get(), LaunchContext::stream, contestants, make_cold, options_.timing);
+        track_.time(stream_.get(), setting, contestants, static_cast<std::size_t>(row.bytes), options_.timing);
     row.hone = timings[0];
-    if (timings.size() > 1) row.cub = timings[1];
+    if (timings.size() > 1) row.peers.push_back({contestants[1].name, timings[1], agrees});
     return row;
   }
 
@@ -224,17 +233,18 @@ class Bench {
   std::shared_ptr<Device> device_;
   const Options& options_;
   InputArena arena_;
-  CacheFlush flush_;
+  RaceTrack track_;
   OwnStream stream_;
 };
 
 std::string text_of(const Row& row, const ReadCeiling& ceiling) {
   const double found = gbps(static_cast<double>(row.bytes), row.hone.median_us);
   std::string text =
-      fmt::format("{:<10}{:<4} {:<4}{:>22}{:>10.1f}{:>7.0f}{:>7.1f}", row.segments.kind, row.op, row.dtype,
-                  row.segments.describe(), row.hone.median_us, found, 100 * found / ceiling.gbps);
-  if (row.cub) text += fmt::format("{:>10.1f}{:>8.2f}", row.cub->median_us, row.cub->median_us / row.hone.median_us);
-  return text + (row.agrees ? "" : "  DIFFERENT RESULTS");
+      fmt::format("{:<10}{:<4} {:<4}{:>22} {:<15}{:>10.1f}{:>7.0f}{:>7.1f}", row.segments.kind, row.op, row.dtype,
+                  row.segments.describe(), name(row.setting), row.hone.median_us, found, 100 * found / ceiling.gbps);
+  for (const PeerTiming& peer : row.peers)
+    text += fmt::format("{:>10.1f}{:>8.2f}", peer.timing.median_us, peer.timing.median_us / row.hone.median_us);
+  return text + (row.agrees() ? "" : "  DIFFERENT RESULTS");
 }
 
 nlohmann::ordered_json to_json(const Row& row, const ReadCeiling& ceiling) {
@@ -242,22 +252,20 @@ nlohmann::ordered_json to_json(const Row& row, const ReadCeiling& ceiling) {
   nlohmann::ordered_json json{{"kind", row.segments.kind},   {"op", row.op},
                               {"dtype", row.dtype},          {"segments", row.segments.count},
                               {"elements", row.segments.elements()}, {"shape", row.segments.describe()},
-                              {"variant", row.policy},      {"hone_us", row.hone.median_us},
-                              {"gbps", found},               {"percent_of_ceiling", 100 * found / ceiling.gbps},
-                              {"agrees", row.agrees}};
-  if (row.cub) json["cub_us"] = row.cub->median_us;
-  if (row.cub) json["ratio"] = row.cub->median_us / row.hone.median_us;
+                              {"variant", row.policy},      {"gbps", found},
+                              {"percent_of_ceiling", 100 * found / ceiling.gbps}};
+  add_timings(json, row.setting, row.hone, row.peers);
   return json;
 }
 
 void print_summary(const std::vector<Row>& rows) {
-  for (const std::string_view kind : {"rows", "uniform", "power_law"}) {
-    std::vector<double> ratios;
-    for (const Row& row : rows)
-      if (row.segments.kind == kind && row.cub) ratios.push_back(row.cub->median_us / row.hone.median_us);
-    if (!ratios.empty())
-      fmt::print("{:<10} CUB / Hone: {:.2f} (worst {:.2f} of {})\n", kind, geometric_mean(ratios),
-                 *std::min_element(ratios.begin(), ratios.end()), ratios.size());
+  std::map<std::tuple<std::string, std::string, std::string>, std::vector<double>> groups;
+  for (const Row& row : rows)
+    for (const PeerTiming& peer : row.peers)
+      groups[{row.segments.kind, name(row.setting), peer.peer}].push_back(peer.timing.median_us / row.hone.median_us);
+  for (const auto& [group, ratios] : groups) {
+    const auto& [kind, setting, peer] = group;
+    fmt::print("{:<10}{:<15} {} / Hone: {}\n", kind, setting, peer, ratio_summary(ratios));
   }
 }
 
@@ -269,31 +277,33 @@ bool run(const Options& options) {
   Bench bench(session, options, all);
   bench.fill(DType::f32);
   const ReadCeiling ceiling = bench.ceiling();
-  fmt::print("{}, {}, read ceiling {:.0f} GB/s\n\n{:<10}{:<4} {:<4}{:>22}{:>10}{:>7}{:>7}{:>10}{:>8}\n",
-             session.device()->facts().name, today(), ceiling.gbps, "kind", "op", "of", "segments", "Hone us", "GB/s",
-             "% ceil", "CUB us", "ratio");
+  fmt::print("{}, {}, read ceiling {:.0f} GB/s\n\n{:<10}{:<4} {:<4}{:>22} {:<15}{:>10}{:>7}{:>7}{:>10}{:>8}\n",
+             session.device()->facts().name, today(), ceiling.gbps, "kind", "op", "of", "segments", "in", "Hone us",
+             "GB/s", "% ceil", "CUB us", "ratio");
 
-  nlohmann::ordered_json json{{"device", session.device()->facts().name}, {"date", today()},
-                              {"read_ceiling_gbps", ceiling.gbps}, {"rows", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json = run_json(session.device()->facts(), options.run.budget_ms,
+                                         {"kind", "op", "dtype", "shape", "context", "company"});
+  json["read_ceiling_gbps"] = ceiling.gbps;
   std::vector<Row> rows;
   std::size_t cells = 0;
   for (const std::string& dtype : options.dtypes) {
     bench.fill(parse_dtype(dtype));
     for (const std::string& op : options.ops)
-      for (const Segments& segments : all) {
-        ++cells;
-        if (seconds() > options.seconds) continue;
-        rows.push_back(bench.run(segments, parse_reduce_op(op), parse_dtype(dtype)));
-        fmt::print("{}\n", text_of(rows.back(), ceiling));
-        std::fflush(stdout);
-        json["rows"].push_back(to_json(rows.back(), ceiling));
-        write_json(options.run.json, json);
-      }
+      for (const Segments& segments : all)
+        for (const Setting& setting : options.settings.settings()) {
+          ++cells;
+          if (seconds() > options.seconds) continue;
+          rows.push_back(bench.run(segments, parse_reduce_op(op), parse_dtype(dtype), setting));
+          fmt::print("{}\n", text_of(rows.back(), ceiling));
+          std::fflush(stdout);
+          json["rows"].push_back(to_json(rows.back(), ceiling));
+          write_json(options.run.json, json);
+        }
   }
   fmt::print("\n");
   print_summary(rows);
   fmt::print("{} of {} cells in {:.0f} s, tuning included\n", rows.size(), cells, seconds());
-  return std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.agrees; });
+  return std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.agrees(); });
 }
 
 }  // namespace

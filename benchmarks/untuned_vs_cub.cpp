@@ -22,9 +22,6 @@
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
 
-#ifdef HONE_WITH_CUDA_RUNTIME
-#include "benchmarks/common/cuda_version.h"
-#endif
 #include "benchmarks/common/program.h"
 #include "benchmarks/common/report.h"
 #include "benchmarks/sweep/summary.h"
@@ -238,10 +235,10 @@ bool run(const Options& options) {
   Session session(device, session_options), own(device, scratch.session_options("own", {}));
   Comparison comparison(session, make_cub(device), cells, {.rounds = options.rounds},
                         options.lend ? std::optional(OtherHone{"own", own}) : std::nullopt);
-  SweepRun run{.device = device->facts(), .ceiling = comparison.ceiling(), .cells = cells.size()};
-#ifdef HONE_WITH_CUDA_RUNTIME
-  run.cuda = cuda_version();
-#endif
+  SweepRun run{.device = device->facts(),
+               .budget_ms = options.lend ? options.run.budget_ms : 0,
+               .ceiling = comparison.ceiling(),
+               .cells = cells.size()};
   for (const auto& peer : comparison.peers()) run.peers.push_back(fmt::format("{} {}", peer->name(), peer->version()));
   run.missing_peers = missing_peers(*device);
   fmt::print("{}\nchosen ahead in {:.1f} s\n", headline(run), choosing_seconds);

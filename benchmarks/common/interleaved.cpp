@@ -4,6 +4,8 @@
 #include <chrono>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "benchmarks/common/report.h"
 
 namespace hone::benchmarks {
@@ -20,19 +22,14 @@ struct Batch {
 /// The batches of one contestant.
 class Batches {
  public:
-  Batches(Device& device, Stream stream, LaunchContext context, const Contestant& contestant,
-          const std::function<void(Stream)>& make_cold, const TimingOptions& options)
-      : device_(device),
-        stream_(stream),
-        context_(context),
-        contestant_(contestant),
-        make_cold_(make_cold),
-        options_(options) {}
+  Batches(Device& device, Stream stream, const Setting& setting, const Contestant& contestant,
+          const Surroundings& surroundings)
+      : device_(device), stream_(stream), setting_(setting), contestant_(contestant), surroundings_(surroundings) {}
 
   double once_us() {
     prepare(1);
     take(calls_);  // the first launch may load code
-    return std::min(take(calls_), take(calls_));
+    return std::min(take(calls_).us, take(calls_).us);
   }
 
   void prepare(int calls) {
@@ -42,71 +39,88 @@ class Batches {
   }
 
   void sample() {
-    const double others_us = has_others() ? take(others_) : 0;
-    samples_us_.push_back((take(calls_) - others_us) / count_);
+    const double others_us = has_others() ? take(others_).us : 0;
+    const Taken taken = take(calls_);
+    samples_us_.push_back((taken.us - others_us) / count_);
+    host_shares_.push_back(taken.host_us / taken.us);
   }
 
   Timing timing() const {
     return {.median_us = median(samples_us_),
             .spread_us = (quantile(samples_us_, 0.75) - quantile(samples_us_, 0.25)) / 2,
-            .batches = static_cast<int>(samples_us_.size())};
+            .batches = static_cast<int>(samples_us_.size()),
+            .host_share = median(host_shares_)};
   }
 
  private:
-  bool has_others() const { return options_.company == Company::others; }
+  struct Taken {
+    double us = 0, host_us = 0;  ///< the time of a batch, and of that the time in which it was enqueued
+  };
+
+  bool has_others() const { return setting_.company == Company::others; }
 
   /// The calls of a batch, with kernels of others before, between and behind them.
   void enqueue_all(const std::function<void(int turn)>& call, Stream stream) const {
     for (int turn = 0; turn < count_; ++turn) {
-      if (has_others()) options_.other(stream);
+      if (has_others()) surroundings_.other(stream);
       call(turn);
     }
-    if (has_others()) options_.other(stream);
+    if (has_others()) surroundings_.other(stream);
   }
 
   Batch batch(std::function<void(Stream)> enqueue) const {
     Batch made{.enqueue = std::move(enqueue)};
-    if (context_ == LaunchContext::graph)  // the host device calls the function again in each replay
+    if (setting_.context == LaunchContext::graph)  // the host device calls the function again in each replay
       made.graph = device_.capture(stream_, [enqueue = made.enqueue, stream = stream_] { enqueue(stream); });
     return made;
   }
 
-  double take(const Batch& batch) {
-    make_cold_(stream_);
+  Taken take(const Batch& batch) {
+    surroundings_.make_cold(stream_);
     device_.synchronize(stream_);
-    const bool waits = batch.graph || options_.company == Company::nobody;
+    const bool waits = batch.graph || setting_.company == Company::nobody;
     std::unique_ptr<StreamHold> hold = waits ? device_.hold(stream_) : nullptr;
-    return device_.time_us(stream_, [&] {
+    Taken taken;
+    taken.us = device_.time_us(stream_, [&] {
+      const auto start = Clock::now();
       if (batch.graph) device_.replay(*batch.graph, stream_);
       else batch.enqueue(stream_);
+      if (!waits) taken.host_us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
       hold.reset();
     });
+    return taken;
   }
 
   Device& device_;
   Stream stream_;
-  LaunchContext context_;
+  Setting setting_;
   const Contestant& contestant_;
-  const std::function<void(Stream)>& make_cold_;
-  const TimingOptions& options_;
+  const Surroundings& surroundings_;
   int count_ = 1;  ///< calls of a batch
   Batch calls_, others_;
-  std::vector<double> samples_us_;
+  std::vector<double> samples_us_, host_shares_;
 };
 
 }  // namespace
 
-std::vector<Timing> time_interleaved(Device& device, Stream stream, LaunchContext context,
-                                     std::span<const Contestant> contestants,
-                                     const std::function<void(Stream)>& make_cold, const TimingOptions& options) {
+std::string name(const Setting& setting) {
+  return fmt::format("{}{}", name(setting.context),
+                     setting.company == Company::itself   ? ""
+                     : setting.company == Company::others ? " + others"
+                                                          : " alone");
+}
+
+std::vector<Timing> time_interleaved(Device& device, Stream stream, const Setting& setting,
+                                     std::span<const Contestant> contestants, const Surroundings& surroundings,
+                                     const TimingOptions& options) {
   std::vector<std::unique_ptr<Batches>> field;
   double once_us = options.batch_us;
   for (const Contestant& contestant : contestants) {
-    field.push_back(std::make_unique<Batches>(device, stream, context, contestant, make_cold, options));
+    field.push_back(std::make_unique<Batches>(device, stream, setting, contestant, surroundings));
     once_us = std::min(once_us, field.back()->once_us());
   }
   // As many calls of one as of another: what a batch's beginning costs is shared by all of them alike.
-  const int most_calls = options.company == Company::nobody ? 1 : options.most_calls;
+  const int most_calls = setting.company == Company::nobody ? 1 : options.most_calls;
   const double calls = std::clamp(options.batch_us / std::max(once_us, 0.1), 1.0, double(most_calls));
   for (const auto& one : field) one->prepare(static_cast<int>(calls));
 

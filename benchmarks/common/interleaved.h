@@ -23,12 +23,22 @@ struct Contestant {
 /// others are what a program sees that calls something else in between.
 enum class Company {
   itself,  ///< other calls of the same contestant
-  others,  ///< a kernel of TimingOptions::other before and behind each call
+  others,  ///< a kernel of Surroundings::other before and behind each call
   nobody,  ///< one call at a time, on a device that has nothing to do
 };
 constexpr std::string_view name(Company company) {
   return company == Company::itself ? "itself" : company == Company::others ? "others" : "nobody";
 }
+
+/// How calls are launched, and what among.
+struct Setting {
+  LaunchContext context = LaunchContext::stream;
+  Company company = Company::itself;
+
+  auto operator<=>(const Setting&) const = default;
+};
+/// "stream", "graph + others", "stream alone"
+std::string name(const Setting& setting);
 
 struct TimingOptions {
   double batch_us = 150;   ///< how long a batch of calls shall take
@@ -36,8 +46,6 @@ struct TimingOptions {
   int rounds = 20;         ///< batches of each contestant
   int least_rounds = 5;    ///< these are taken even where `cap_ms` is over
   double cap_ms = 30;      ///< wall-clock time for all contestants together
-  Company company = Company::itself;
-  std::function<void(Stream)> other = {};  ///< enqueues the kernel that runs between calls; for Company::others
 };
 
 /// Time per call. Among others it is what the call adds to the time of their kernels, and may be less than nothing.
@@ -45,14 +53,22 @@ struct Timing {
   double median_us = 0;
   double spread_us = 0;  ///< half the interquartile range
   int batches = 0;
+  /// The share of a batch's time in which the host enqueued it, in the median: near 1, calls are as slow as the host
+  /// launches them. 0 where the device begins when everything is enqueued: in graphs, and without company.
+  double host_share = 0;
 };
 
-/// Times all contestants in rounds, each round beginning with another one, so that a drifting clock hits all alike.
-/// `make_cold` enqueues whatever drives the inputs out of the cache; it runs before each batch, untimed and waited for.
-/// In a graph the batch is captured once and replayed, and the time begins when it has been launched; so it does where a
-/// call has no company, since the host would be timed otherwise. Throws what a contestant throws.
-std::vector<Timing> time_interleaved(Device& device, Stream stream, LaunchContext context,
-                                     std::span<const Contestant> contestants,
-                                     const std::function<void(Stream)>& make_cold, const TimingOptions& options);
+/// The work around the calls that are timed.
+struct Surroundings {
+  std::function<void(Stream)> make_cold;   ///< drives the inputs out of the cache; before each batch, and waited for
+  std::function<void(Stream)> other = {};  ///< the kernel that runs between calls; for Company::others
+};
+
+/// Times all contestants in rounds, each round beginning with another one, so that a drifting clock hits all alike. In a
+/// graph the batch is captured once and replayed, and the time begins when it has been launched; so it does where a call
+/// has no company, since the host would be timed otherwise. Throws what a contestant throws.
+std::vector<Timing> time_interleaved(Device& device, Stream stream, const Setting& setting,
+                                     std::span<const Contestant> contestants, const Surroundings& surroundings,
+                                     const TimingOptions& options);
 
 }  // namespace hone::benchmarks

@@ -1,5 +1,6 @@
 #include "benchmarks/common/program.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <fstream>
@@ -25,6 +26,24 @@ void add_timing_options(CommandLine& command_line, TimingOptions& options) {
       "--cell-ms", options.cap_ms,
       fmt::format("time for all that are measured side by side, in ms, once each has {} batches (default: {})",
                   options.least_rounds, options.cap_ms));
+}
+
+void add_setting_options(CommandLine& command_line, SettingOptions& options) {
+  command_line.add("--contexts", options.contexts, "stream, graph (default: both)", {"stream", "graph"});
+  command_line.add("--company", options.companies,
+                   "what calls run among: itself (back to back), others (kernels between), nobody (default: all)",
+                   {"itself", "others", "nobody"});
+}
+
+std::vector<Setting> SettingOptions::settings() const {
+  const auto has = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::vector<Setting> settings;
+  for (const LaunchContext context : {LaunchContext::stream, LaunchContext::graph})
+    for (const Company company : {Company::itself, Company::others, Company::nobody})
+      if (has(contexts, name(context)) && has(companies, name(company))) settings.push_back({context, company});
+  return settings;
 }
 
 Session make_session(const RunOptions& options) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <hone/session.h>
 #include <nlohmann/json_fwd.hpp>
@@ -24,6 +25,16 @@ void add_run_options(CommandLine& command_line, RunOptions& options);
 
 /// --rounds and --cell-ms; likewise.
 void add_timing_options(CommandLine& command_line, TimingOptions& options);
+
+/// What calls are launched in, and what among.
+struct SettingOptions {
+  std::vector<std::string> contexts{"stream", "graph"}, companies{"itself", "others", "nobody"};
+
+  std::vector<Setting> settings() const;
+};
+
+/// --contexts and --company; likewise.
+void add_setting_options(CommandLine& command_line, SettingOptions& options);
 
 /// A session that tunes what its cache lacks. Throws Error if there is no such device.
 Session make_session(const RunOptions& options);

@@ -84,4 +84,9 @@ void CacheFlush::enqueue(Stream stream) const {
   else device_->fill_bytes(memory_.data(), 0, memory_.size_bytes(), stream);
 }
 
+OtherKernel::OtherKernel(const std::shared_ptr<Device>& device)
+    : memory_(device, std::min<std::size_t>(8 << 20, cache_bytes(device->facts()) / 4)), reader_(device, 256, 4, 1) {}
+
+void OtherKernel::enqueue(Stream stream) const { reader_.enqueue(memory_.data(), memory_.size_bytes(), stream); }
+
 }  // namespace hone::benchmarks

@@ -60,4 +60,16 @@ class CacheFlush {
   std::unique_ptr<Reader> reader_;
 };
 
+/// The kernel of others that runs between the calls of a contestant. It takes longer than a launch, so that the host is
+/// ahead, and leaves most of the cache alone.
+class OtherKernel {
+ public:
+  explicit OtherKernel(const std::shared_ptr<Device>& device);
+  void enqueue(Stream stream) const;
+
+ private:
+  DeviceBuffer memory_;
+  Reader reader_;
+};
+
 }  // namespace hone::benchmarks

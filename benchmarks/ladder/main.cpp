@@ -136,7 +136,7 @@ bool run(const Options& options) {
   for (const Size& size : sizes)
     bytes = std::max(bytes, InputArena::bytes_for(DType::f32, size.rows * size.columns, 1));
   InputArena arena(device, bytes);
-  const CacheFlush flush(device);
+  const RaceTrack track(device);
   arena.fill(DType::f32, nullptr);
   fmt::print("{}, {} of f32 in a {}, {}\n", device->facts().name, options.what, options.context, today());
 
@@ -145,8 +145,8 @@ bool run(const Options& options) {
   if (is_sum) say_left_out(device->facts(), json);
   std::vector<LadderRow> rows;
   for (const Size& size : sizes) {
-    std::vector<LadderRow> found = is_sum ? run_ladder(session, arena, flush, size.columns, context, options.timing)
-                                          : run_matrix_ladder(ladder_of(options.what).ladder, session, arena, flush,
+    std::vector<LadderRow> found = is_sum ? run_ladder(session, arena, track, size.columns, context, options.timing)
+                                          : run_matrix_ladder(ladder_of(options.what).ladder, session, arena, track,
                                                               size.rows, size.columns, context, options.timing);
     for (LadderRow& row : found) rows.push_back(std::move(row));
   }

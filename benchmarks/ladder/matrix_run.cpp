@@ -89,7 +89,7 @@ std::optional<Problem> hone_problem(MatrixLadder ladder, std::int64_t rows, std:
 }  // namespace
 
 std::vector<LadderRow> run_matrix_ladder(MatrixLadder ladder, Session& session, const InputArena& arena,
-                                         const CacheFlush& flush, std::int64_t rows, std::int64_t columns,
+                                         const RaceTrack& track, std::int64_t rows, std::int64_t columns,
                                          LaunchContext context, const TimingOptions& options) {
   const std::shared_ptr<Device>& device = session.device();
   const std::size_t bytes = static_cast<std::size_t>(rows * columns) * sizeof(float);
@@ -155,10 +155,7 @@ std::vector<LadderRow> run_matrix_ladder(MatrixLadder ladder, Session& session, 
                                row.step == kCopy ? same : expected, row.step == kCopy ? 0 : tolerance);
   }
 
-  const std::function<void(Stream)> make_cold = [&](Stream on) {
-    if (flush.is_needed_for(bytes)) flush.enqueue(on);
-  };
-  const std::vector<Timing> timings = time_interleaved(*device, stream, context, contestants, make_cold, options);
+  const std::vector<Timing> timings = track.time(stream, {context}, contestants, bytes, options);
   for (std::size_t i = 0; i < found.size(); ++i) {
     found[i].timing = timings[i];
     found[i].ceiling_gbps = gbps(static_cast<double>(2 * bytes), timings[0].median_us);

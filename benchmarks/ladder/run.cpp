@@ -59,7 +59,7 @@ class LoadedStep {
 
 }  // namespace
 
-std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, const CacheFlush& flush, std::int64_t n,
+std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, const RaceTrack& track, std::int64_t n,
                                   LaunchContext context, const TimingOptions& options) {
   const std::shared_ptr<Device>& device = session.device();
   const InputLayout layout = arena.layout(DType::f32, n, 1, 0, options.most_calls);
@@ -109,10 +109,8 @@ std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, con
       rows[i].fault = fmt::format("{:g} instead of {:g}", found, expected[i]);
   }
 
-  const std::function<void(Stream)> make_cold = [&](Stream on) {
-    if (flush.is_needed_for(static_cast<std::size_t>(n) * sizeof(float))) flush.enqueue(on);
-  };
-  const std::vector<Timing> timings = time_interleaved(*device, stream, context, contestants, make_cold, options);
+  const std::vector<Timing> timings =
+      track.time(stream, {context}, contestants, static_cast<std::size_t>(bytes), options);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].timing = timings[i];
   return rows;
 }

@@ -9,8 +9,7 @@
 #include <hone/session.h>
 
 #include "benchmarks/common/input_arena.h"
-#include "benchmarks/common/interleaved.h"
-#include "benchmarks/common/reader.h"
+#include "benchmarks/common/race_track.h"
 #include "benchmarks/ladder/matrix_steps.h"
 
 namespace hone::benchmarks {
@@ -31,13 +30,13 @@ struct LadderRow {
 
 /// All steps, then Hone, timed side by side on the arena, which is full of f32. Sums must be right within 10^−5; the
 /// ceiling is left to the caller. Throws Error.
-std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, const CacheFlush& flush, std::int64_t n,
+std::vector<LadderRow> run_ladder(Session& session, const InputArena& arena, const RaceTrack& track, std::int64_t n,
                                   LaunchContext context, const TimingOptions& options);
 
 /// The same of another ladder, on rows × columns floats, with the device's own copy of as many bytes, their ceiling,
 /// ahead of the steps. Parts of every output must be right.
 std::vector<LadderRow> run_matrix_ladder(MatrixLadder ladder, Session& session, const InputArena& arena,
-                                         const CacheFlush& flush, std::int64_t rows, std::int64_t columns,
+                                         const RaceTrack& track, std::int64_t rows, std::int64_t columns,
                                          LaunchContext context, const TimingOptions& options);
 
 /// How far the sums of `n` copies of 1.23f are off, relative to the exact one: of each step that adds, and of Hone last.

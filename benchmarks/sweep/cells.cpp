@@ -107,13 +107,6 @@ void add_pair(const CellSelection& selection, bool is_headline, Cell cell, std::
 
 }  // namespace
 
-std::string name(const Setting& setting) {
-  return fmt::format("{}{}", name(setting.context),
-                     setting.company == Company::itself   ? ""
-                     : setting.company == Company::others ? " + others"
-                                                          : " alone");
-}
-
 std::vector<std::int64_t> parse_sizes(std::string_view text) {
   std::vector<std::int64_t> sizes;
   for (std::string_view rest = text; !rest.empty();) {

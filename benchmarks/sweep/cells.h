@@ -13,15 +13,6 @@
 
 namespace hone::benchmarks {
 
-/// How calls are launched, and what among.
-struct Setting {
-  LaunchContext context = LaunchContext::stream;
-  Company company = Company::itself;
-
-  auto operator<=>(const Setting&) const = default;
-};
-std::string name(const Setting& setting);
-
 /// One operation on n elements in one setting, at every address that was asked for.
 struct Cell {
   std::uint8_t operation = 0;  ///< index into KernelFamily::operations()

@@ -11,6 +11,7 @@
 #include <hone/tuned_reduce.h>
 
 #include "benchmarks/common/numbers.h"
+#include "benchmarks/common/prepared_call.h"
 
 namespace hone::benchmarks {
 namespace {
@@ -19,9 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 /// The arena is at least so many times the cache, so that mid-sized inputs have copies enough.
 constexpr std::size_t kLeastArenaInCaches = 8;
-
-/// The kernels between calls take longer than a launch, so that the host is ahead; and leave most of a cache alone.
-std::size_t others_bytes(const DeviceFacts& facts) { return std::min<std::size_t>(8 << 20, cache_bytes(facts) / 4); }
 
 std::size_t arena_bytes(const Device& device, const std::vector<Cell>& cells) {
   std::size_t bytes = kLeastArenaInCaches * cache_bytes(device.facts());
@@ -67,11 +65,9 @@ class Comparison::Seat {
  public:
   Seat(Session& session, const InputArena& arena, const Cell& cell, int offset, int most_copies)
       : session_(session),
-        problem_(problem_of(cell, offset)),
-        layout_(arena.layout(cell.dtype, cell.n, input_count(problem_), offset, most_copies)) {
-    session.prepare(problem_);
-    if (cell.setting.context == LaunchContext::graph) plan_ = std::make_unique<Plan>(session.make_plan(problem_));
-    for (const BufferSpec& buffer : problem_.family->buffers(problem_)) {
+        call_(session, problem_of(cell, offset)),
+        layout_(arena.layout(cell.dtype, cell.n, input_count(problem()), offset, most_copies)) {
+    for (const BufferSpec& buffer : problem().family->buffers(problem())) {
       if (buffer.is_input) continue;
       specs_.push_back(buffer);
       outputs_.emplace_back(session.device(), buffer.size_bytes());
@@ -87,10 +83,7 @@ class Comparison::Seat {
     return std::span(buffers_of(turn)).first(static_cast<std::size_t>(layout_.inputs));
   }
 
-  void enqueue(int turn, Stream stream) {
-    if (plan_) plan_->launch(problem_, buffers_of(turn), stream);
-    else session_.launch(problem_, buffers_of(turn), stream);
-  }
+  void enqueue(int turn, Stream stream) { call_.enqueue(buffers_of(turn), stream); }
 
   std::vector<long double> result(Stream stream) const {
     std::vector<long double> values;
@@ -104,12 +97,12 @@ class Comparison::Seat {
     return values;
   }
 
-  const Problem& problem() const { return problem_; }
+  const Problem& problem() const { return call_.problem(); }
   DType result_dtype() const { return specs_.front().dtype; }
-  const Winner& winner() const { return *session_.prepare(problem_).winner; }
+  const Winner& winner() const { return call_.winner(); }
   std::string policy() const {
-    return fmt::format("{} blocks<={}{}", problem_.family->space().to_string(winner().candidate.policy),
-                       winner().candidate.geometry.max_blocks, winner().tuned ? "" : " (not tuned)");
+    return fmt::format("{} blocks<={}{}", call_.policy(), winner().candidate.geometry.max_blocks,
+                       winner().tuned ? "" : " (not tuned)");
   }
   std::string_view source() const {
     return winner().loan != Loan::none ? name(winner().loan) : winner().tuned ? "tuned" : "model";
@@ -122,9 +115,8 @@ class Comparison::Seat {
   }
 
   Session& session_;
-  Problem problem_;
+  PreparedCall call_;
   InputLayout layout_;
-  std::unique_ptr<Plan> plan_;
   std::vector<BufferSpec> specs_;
   std::vector<DeviceBuffer> outputs_;
   std::vector<std::vector<void*>> buffers_;  ///< by copy of the inputs
@@ -137,10 +129,8 @@ Comparison::Comparison(Session& session, std::vector<std::unique_ptr<Peer>> peer
       options_(options),
       other_(std::move(other)),
       arena_(session.device(), arena_bytes(*session.device(), cells)),
-      flush_(session.device()),
-      stream_(*session.device()),
-      others_memory_(session.device(), others_bytes(session.device()->facts())),
-      others_(session.device(), 256, 4, 1) {
+      track_(session.device()),
+      stream_(*session.device()) {
   arena_.fill(DType::f32, stream());
   filled_with_ = info(DType::f32).name;
   ceiling_ = measure_read_ceiling(session.device(), arena_.data(), arena_.size_bytes(), stream());
@@ -198,14 +188,8 @@ std::vector<Row> Comparison::run(const Cell& cell) {
                            }});
   }
 
-  const std::function<void(Stream)> make_cold = [&](Stream stream) {
-    if (!rows.empty() && flush_.is_needed_for(static_cast<std::size_t>(rows.front().bytes))) flush_.enqueue(stream);
-  };
-  TimingOptions options = options_;
-  options.company = cell.setting.company;
-  options.other = [&](Stream stream) { others_.enqueue(others_memory_.data(), others_memory_.size_bytes(), stream); };
-  const std::vector<Timing> timings =
-      time_interleaved(*session_.device(), stream(), cell.setting.context, contestants, make_cold, options);
+  const std::size_t bytes = rows.empty() ? 0 : static_cast<std::size_t>(rows.front().bytes);
+  const std::vector<Timing> timings = track_.time(stream(), cell.setting, contestants, bytes, options_);
   std::size_t next = 0;
   for (Row& row : rows) {
     row.hone = timings[next++];

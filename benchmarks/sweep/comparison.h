@@ -9,19 +9,14 @@
 #include <hone/own_stream.h>
 #include <hone/session.h>
 
+#include "benchmarks/common/figures.h"
 #include "benchmarks/common/input_arena.h"
-#include "benchmarks/common/interleaved.h"
+#include "benchmarks/common/race_track.h"
 #include "benchmarks/common/reader.h"
 #include "benchmarks/peers/peer.h"
 #include "benchmarks/sweep/cells.h"
 
 namespace hone::benchmarks {
-
-struct PeerTiming {
-  std::string peer;
-  Timing timing;
-  bool agrees = true;  ///< its result and Hone's are the same, as far as rounding allows
-};
 
 /// What was measured of a cell at one address.
 struct Row {
@@ -75,10 +70,8 @@ class Comparison {
   TimingOptions options_;
   std::optional<OtherHone> other_;
   InputArena arena_;
-  CacheFlush flush_;
+  RaceTrack track_;
   OwnStream stream_;
-  DeviceBuffer others_memory_;
-  Reader others_;  ///< reads it between calls among others
   ReadCeiling ceiling_;
   std::string filled_with_;  ///< the dtype that the arena is full of
   double tuning_seconds_ = 0;

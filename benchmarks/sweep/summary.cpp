@@ -146,7 +146,7 @@ std::string disagreements(const std::vector<Row>& rows) {
 
 std::string headline(const SweepRun& run) {
   return fmt::format("{}, CUDA {}, Hone{}{}, {}\nread ceiling {:.0f} GB/s ({})\n{}", run.device.name,
-                     run.cuda.empty() ? "none" : run.cuda, run.peers.empty() ? "" : " against ",
+                     cuda_version().empty() ? "none" : cuda_version(), run.peers.empty() ? "" : " against ",
                      fmt::join(run.peers, ", "), today(), run.ceiling.gbps, run.ceiling.kernel,
                      run.missing_peers.empty() ? "" : run.missing_peers + "\n");
 }
@@ -195,39 +195,27 @@ std::string summary_tables(const std::vector<Row>& rows, const SweepRun& run) {
 }
 
 nlohmann::ordered_json to_json(const std::vector<Row>& rows, const SweepRun& run) {
-  nlohmann::ordered_json json{{"device", run.device.name},
-                              {"driver", run.device.driver},
-                              {"cuda", run.cuda},
-                              {"peers", run.peers},
-                              {"date", today()},
-                              {"read_ceiling_gbps", run.ceiling.gbps},
-                              {"read_ceiling_kernel", run.ceiling.kernel},
-                              {"tuning_seconds", run.tuning_seconds},
-                              {"total_seconds", run.total_seconds},
-                              {"cells", run.cells},
-                              {"measured_cells", run.measured_cells}};
-  nlohmann::ordered_json& list = json["rows"] = nlohmann::ordered_json::array();
+  nlohmann::ordered_json json = run_json(run.device, run.budget_ms,
+                                         {"operation", "dtype", "n", "offset", "context", "company"});
+  json["peers"] = run.peers;
+  json["read_ceiling_gbps"] = run.ceiling.gbps;
+  json["read_ceiling_kernel"] = run.ceiling.kernel;
+  json["tuning_seconds"] = run.tuning_seconds;
+  json["total_seconds"] = run.total_seconds;
+  json["cells"] = run.cells;
+  json["measured_cells"] = run.measured_cells;
   for (const Row& row : rows) {
     nlohmann::ordered_json one{{"operation", operation_of(row)},
                                {"dtype", dtype_of(row)},
                                {"n", row.cell.n},
-                               {"context", name(row.cell.setting.context)},
-                               {"company", name(row.cell.setting.company)},
                                {"offset", row.offset},
                                {"bytes", row.bytes},
-                               {"hone_us", row.hone.median_us},
-                               {"hone_spread_us", row.hone.spread_us},
-                               {"batches", row.hone.batches},
                                {"percent_of_ceiling", percent_of(run.ceiling, row)},
                                {"variant", row.policy},
                                {"source", row.source}};
-    if (row.read.batches > 0) one["plain_read_us"] = row.read.median_us;
-    for (const PeerTiming& peer : row.peers)
-      one["peers"][peer.peer] = {{"us", peer.timing.median_us},
-                                 {"spread_us", peer.timing.spread_us},
-                                 {"ratio", row.ratio_to(peer.peer)},
-                                 {"agrees", peer.agrees}};
-    list.push_back(std::move(one));
+    add_timings(one, row.cell.setting, row.hone, row.peers);
+    if (row.read.batches > 0) one["ceiling_us"] = row.read.median_us;
+    json["rows"].push_back(std::move(one));
   }
   return json;
 }

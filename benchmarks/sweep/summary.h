@@ -15,7 +15,7 @@ namespace hone::benchmarks {
 /// What a run knows besides its rows.
 struct SweepRun {
   DeviceFacts device;
-  std::string cuda = {};                 ///< version, "" without
+  int budget_ms = 0;                     ///< of tuning, a problem; 0: nothing is tuned
   std::vector<std::string> peers = {};   ///< "CUB 3.0.1"
   std::string missing_peers = {};
   ReadCeiling ceiling;

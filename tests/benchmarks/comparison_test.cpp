@@ -6,9 +6,11 @@
 #include <hone/tuned_reduce.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <thread>
 
 namespace hone::benchmarks {
 namespace {
@@ -92,7 +94,7 @@ TEST(InterleavedTiming, BatchesAreAsLongAsAskedAndCountTurnsFromZero) {
   const std::vector<Contestant> contestants{{"one", [&](int turn, Stream) { turns.push_back(turn); }}};
   int colds = 0;
   const std::function<void(Stream)> make_cold = [&](Stream) { ++colds; };
-  const std::vector<Timing> timings = time_interleaved(*device, nullptr, LaunchContext::stream, contestants, make_cold,
+  const std::vector<Timing> timings = time_interleaved(*device, nullptr, {}, contestants, {make_cold},
                                                        {.batch_us = 1e6, .most_calls = 7, .rounds = 3, .cap_ms = 1e6});
   EXPECT_EQ(timings.at(0).batches, 3);
   EXPECT_EQ(colds, 3 + 3) << "before each batch, the three that measure its length included";
@@ -105,9 +107,9 @@ std::string enqueued_in(Company company, LaunchContext context) {
   const auto device = Device::open("host");
   std::string all;
   const std::vector<Contestant> contestants{{"one", [&](int, Stream) { all += 'c'; }}};
-  TimingOptions options{.batch_us = 1e6, .most_calls = 3, .rounds = 1, .cap_ms = 1e6, .company = company};
-  options.other = [&](Stream) { all += 'o'; };
-  time_interleaved(*device, nullptr, context, contestants, [](Stream) {}, options);
+  const Surroundings surroundings{.make_cold = [](Stream) {}, .other = [&](Stream) { all += 'o'; }};
+  time_interleaved(*device, nullptr, {context, company}, contestants, surroundings,
+                   {.batch_us = 1e6, .most_calls = 3, .rounds = 1, .cap_ms = 1e6});
   return all;
 }
 
@@ -136,11 +138,29 @@ class ToldTimes final : public ForwardingDevice {
 TEST(InterleavedTiming, AmongOthersItIsWhatACallAdds) {
   ToldTimes device(Device::open("host"));
   const std::vector<Contestant> contestants{{"one", [&](int, Stream) { device.take(3); }}};
-  TimingOptions options{.batch_us = 1e4, .most_calls = 8, .rounds = 5, .cap_ms = 1e6, .company = Company::others};
-  options.other = [&](Stream) { device.take(20); };
+  const Surroundings surroundings{.make_cold = [](Stream) {}, .other = [&](Stream) { device.take(20); }};
   const auto timings =
-      time_interleaved(device, nullptr, LaunchContext::stream, contestants, [](Stream) {}, options);
+      time_interleaved(device, nullptr, {LaunchContext::stream, Company::others}, contestants, surroundings,
+                       {.batch_us = 1e4, .most_calls = 8, .rounds = 5, .cap_ms = 1e6});
   EXPECT_DOUBLE_EQ(timings.at(0).median_us, 3);
+}
+
+/// The host's share of calls that take so long.
+double host_share(double call_us, const Setting& setting) {
+  ToldTimes device(Device::open("host"));
+  const std::vector<Contestant> contestants{{"one", [&](int, Stream) {
+                                               std::this_thread::sleep_for(std::chrono::microseconds(200));
+                                               device.take(call_us);
+                                             }}};
+  const TimingOptions options{.batch_us = 1, .rounds = 3, .cap_ms = 1e6};
+  return time_interleaved(device, nullptr, setting, contestants, {[](Stream) {}}, options).at(0).host_share;
+}
+
+TEST(InterleavedTiming, CallsThatAreSlowerThanTheirLaunchesLeaveTheHostAhead) {
+  EXPECT_GE(host_share(200, {}), 1);
+  EXPECT_LT(host_share(1e6, {}), 0.5);
+  EXPECT_EQ(host_share(200, {LaunchContext::graph}), 0) << "the batch is enqueued beforehand";
+  EXPECT_EQ(host_share(200, {LaunchContext::stream, Company::nobody}), 0);
 }
 
 }  // namespace

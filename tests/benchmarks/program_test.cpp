@@ -9,6 +9,8 @@
 #include <hone/error.h>
 #include <nlohmann/json.hpp>
 
+#include "benchmarks/common/figures.h"
+
 #include "tests/runtime/support/temp_folder.h"
 #include "tests/support/names.h"
 
@@ -45,6 +47,30 @@ TEST(BenchmarkProgram, OptionsAreReadBeforeTheRunAndWrongOnesPreventIt) {
   EXPECT_NE(run_with({"--budget", "-3"}, options, [&] { return has_run = true; }), 0);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), Names("--budget"));
   EXPECT_FALSE(has_run);
+}
+
+TEST(BenchmarkProgram, SettingsAreEachContextAmongEachCompany) {
+  EXPECT_EQ(SettingOptions{}.settings().size(), 6u);
+  const SettingOptions options{.contexts = {"graph"}, .companies = {"nobody", "itself"}};
+  EXPECT_THAT(options.settings(), testing::ElementsAre(Setting{LaunchContext::graph, Company::itself},
+                                                       Setting{LaunchContext::graph, Company::nobody}));
+  EXPECT_EQ(name(options.settings().back()), "graph alone");
+}
+
+TEST(BenchmarkProgram, RowsOfAllProgramsHaveTheSameFigures) {
+  DeviceFacts facts;
+  facts.name = "a GPU";
+  nlohmann::ordered_json run = run_json(facts, 60, {"n", "context", "company"});
+  nlohmann::ordered_json row{{"n", 7}};
+  const Timing hone{.median_us = 2, .spread_us = 0.1, .batches = 20, .host_share = 0.5};
+  add_timings(row, {LaunchContext::graph, Company::others}, hone, {{"CUB", {.median_us = 3}, false}});
+  run["rows"].push_back(row);
+  EXPECT_EQ(run["device"], "a GPU");
+  EXPECT_EQ(run["budget_ms"], 60);
+  for (const auto& member : run["key"]) EXPECT_TRUE(row.contains(member)) << member;
+  EXPECT_EQ(row["host_share"], 0.5);
+  EXPECT_EQ(row["peers"]["CUB"]["ratio"], 1.5);
+  EXPECT_EQ(row["peers"]["CUB"]["agrees"], false);
 }
 
 TEST(BenchmarkProgram, JsonFilesAreWrittenWholeOrRefusedByName) {
