@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections import namedtuple
 
-from reduce_vs_torch import DTYPES, HoneError, Missing, make_input, open_all, parse_sizes, today
+from beside_torch import DTYPES, HoneError, Missing, make_input, open_all, parse_sizes, today
 
 ELAPSED = "avg.pct_of_peak_sustained_elapsed"
 COLUMNS = [namedtuple("Column", "title metric scale digits")(*column) for column in (

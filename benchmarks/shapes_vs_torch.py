@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Hone's reductions of rows and columns, softmax, RMS norms, transposes and copies next to PyTorch's, on the same
-tensors, streams and clock, as a share of what the device can read or copy. Rows are printed as they come. See
-benchmarks/README.md."""
+"""Hone's reductions of rows and columns, softmax, RMS norms, transposes and copies next to PyTorch's, and transposes of
+f32 and f64 next to cuBLAS's geam, on the same tensors, streams and clock, as a share of what the device can read or copy.
+Rows are printed as they come. See benchmarks/README.md."""
 import argparse
+import ctypes
+import itertools
 import json
 import os
 import subprocess
@@ -10,7 +12,8 @@ import sys
 import tempfile
 import time
 
-from reduce_vs_torch import (DTYPES, MOST_CALLS, HoneError, geometric_mean, make_input, open_all, parse_sizes, today)
+from beside_torch import (DTYPES, MOST_CALLS, HoneError, add_setting_options, add_timings, geometric_mean, make_input,
+                          open_all, parse_sizes, refuse_unknown, run_of, settings_of, write_json)
 
 
 class Operation:
@@ -68,9 +71,9 @@ def campaign(options):
     for operation in (OPERATIONS[name] for name in options.ops.split(",")):
         shapes = [f"1x{rows * columns}" if operation.kind == "copy" else f"{rows}x{columns}"
                   for rows, columns in options.shapes]
-        for dtype in options.dtypes.split(","):
+        for dtype, context in itertools.product(options.dtypes.split(","), options.contexts.split(",")):
             problem = {"family": operation.kind, "dtype": MOVED_DTYPES[dtype] if operation.exact else dtype,
-                       "size": list(dict.fromkeys(shapes)), "context": options.context}
+                       "size": list(dict.fromkeys(shapes)), "context": context}
             if operation.operation:
                 problem["op"] = operation.operation
             problems.append(problem)
@@ -101,17 +104,65 @@ def agree(torch, operation, ours, theirs):
                                equal_nan=True))
 
 
-def torch_function(torch, operation, options):
-    """PyTorch's function of a matrix, the dtype of its result and what else it takes; with --compile for this shape."""
-    def function(*arguments):
-        return operation.function(torch, *arguments)
-    if not options.compile:
-        return function
-    torch.compiler.reset()
-    return torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False)
+class Geam:
+    """cuBLAS's transposes, cublas<t>geam, in the library that PyTorch has loaded."""
+
+    ROUTINES = {"f32": ("cublasSgeam", ctypes.c_float), "f64": ("cublasDgeam", ctypes.c_double)}
+    TRANSPOSED, AS_IT_IS = 1, 0
+
+    def __init__(self, torch):
+        major = (torch.version.cuda or "0").partition(".")[0]
+        self.library = ctypes.CDLL(f"libcublas.so.{major}")
+        self.handle = ctypes.c_void_p()
+        self.require(self.library.cublasCreate_v2(ctypes.byref(self.handle)))
+
+    @staticmethod
+    def require(status):
+        if status != 0:
+            raise HoneError(f"cuBLAS failed with {status}")
+
+    def call(self, dtype, x, out, stream):
+        """A function that transposes a matrix; cuBLAS, whose matrices are stored by columns, has columns × rows."""
+        name, number = self.ROUTINES[dtype]
+        (rows, columns), of = x.shape, ctypes.c_int
+        source, target = ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(out.data_ptr())
+        arguments = [self.handle, of(self.TRANSPOSED), of(self.AS_IT_IS), of(rows), of(columns),
+                     ctypes.byref(number(1)), source, of(columns), ctypes.byref(number(0)), target, of(rows),
+                     target, of(rows)]
+        function = getattr(self.library, name)
+        self.require(self.library.cublasSetStream_v2(self.handle, ctypes.c_void_p(stream)))
+        return lambda: self.require(function(*arguments))
 
 
-def compare(torch, hone, clock, name, dtype, shape, arena, options):
+def make_geam(torch, options):
+    """None where there is no cuBLAS, which is told."""
+    if options.device == "host" or "transpose" not in options.ops.split(","):
+        return None
+    try:
+        return Geam(torch)
+    except (OSError, HoneError) as error:
+        print(f"cuBLAS is missing: {error}", flush=True)
+        return None
+
+
+def peers_of(torch, geam, name, dtype, inputs, result_dtype, second, options):
+    """{peer: its call for each of the inputs}; each returns its result."""
+    function, matrix = OPERATIONS[name].function, inputs[0]
+    peers = {"PyTorch": [lambda x=x: function(torch, x, result_dtype, *second) for x in inputs]}
+    if options.compile:
+        torch.compiler.reset()
+        compiled = torch.compile(lambda x: function(torch, x, result_dtype, *second), mode="max-autotune-no-cudagraphs",
+                                 dynamic=False)
+        peers["compiled"] = [lambda x=x: compiled(x) for x in inputs]
+    if geam and name == "transpose" and dtype in geam.ROUTINES:
+        out = torch.empty(matrix.shape[::-1], dtype=matrix.dtype, device=matrix.device)
+        stream = torch.cuda.current_stream().cuda_stream
+        calls = [geam.call(dtype, x, out, stream) for x in inputs]
+        peers["cuBLAS"] = [lambda call=call: (call(), out)[1] for call in calls]
+    return peers
+
+
+def compare(torch, hone, clock, geam, name, dtype, shape, setting, arena, options):
     """One row."""
     operation, (rows, columns), element_bytes = OPERATIONS[name], shape, arena.element_size()
     n = rows * columns
@@ -119,76 +170,80 @@ def compare(torch, hone, clock, name, dtype, shape, arena, options):
     copies = max(1, min(MOST_CALLS, arena.numel() // stride))
     inputs = [arena[copy * stride:copy * stride + n].view(rows, columns) for copy in range(copies)]
     start = time.perf_counter()
-    problem = hone.prepare(operation.operation, dtype, shape, 16, options.context == "graph", operation.kind)
+    problem = hone.prepare(operation.operation, dtype, shape, 16, setting.context == "graph", operation.kind)
     tuning_s = time.perf_counter() - start
     result_dtype, values = hone.result(problem)
     torch_dtype = arena.dtype if operation.exact else getattr(torch, DTYPES[result_dtype])
     out = torch.zeros(n if operation.exact else values, dtype=torch_dtype, device=arena.device)
-    stream = 0 if clock.device == "cpu" else torch.cuda.current_stream().cuda_stream
+    stream = clock.stream_handle()
     second = (arena[-columns - STRIDE_BYTES:][:columns].clone(),) if operation.weighted else ()
     ours = [hone.call(problem, x.data_ptr(), second[0].data_ptr() if second else 0, out.data_ptr(), stream)
             for x in inputs]
-    function = torch_function(torch, operation, options)
-    theirs = [lambda x=x: function(x, torch_dtype, *second) for x in inputs]
-    contestants = [ours, theirs]
+    peers = peers_of(torch, geam, name, dtype, inputs, torch_dtype, second, options)
     if operation.copies:
         copied = torch.empty_like(inputs[0])
-        contestants.append([lambda x=x: copied.copy_(x) for x in inputs])
+        ceiling = [lambda x=x: copied.copy_(x) for x in inputs]
     else:
-        contestants.append([hone.read(x.data_ptr(), n * element_bytes, stream) for x in inputs])
+        ceiling = [hone.read(x.data_ptr(), n * element_bytes, stream) for x in inputs]
 
-    row = {"operation": name, "dtype": dtype, "rows": rows, "columns": columns, "context": options.context,
-           "variant": hone.variant(problem), "tuning_s": round(tuning_s, 2)}
+    row = {"operation": name, "dtype": dtype, "rows": rows, "columns": columns, "variant": hone.variant(problem),
+           "tuning_s": round(tuning_s, 2)}
     ours[0]()
     clock.synchronize()
-    row["agrees"] = agree(torch, operation, out, theirs[0]())
-    if not row["agrees"] and not operation.exact:
+    agrees = {peer: agree(torch, operation, out, calls[0]()) for peer, calls in peers.items()}
+    if not all(agrees.values()) and not operation.exact:
         exact = operation.function(torch, inputs[0].double(), torch.float64, *second)
         row["agrees_with_f64"] = agree(torch, operation, out, exact)
-    hone_us, torch_us, ceiling_us = clock.race(contestants, options.context == "graph", options.rounds, options.cell_ms)
+    contestants = [ours, *peers.values(), ceiling]
+    of_hone, *of_peers, of_ceiling = clock.race(contestants, setting, options.rounds, options.cell_ms)
+    add_timings(row, setting, of_hone, {peer: (timing, agrees[peer]) for peer, timing in zip(peers, of_peers)})
     moved = n * element_bytes + out.numel() * out.element_size()
-    gbps = moved / hone_us * 1e-3
-    ceiling = (2 if operation.copies else 1) * n * element_bytes / ceiling_us * 1e-3
-    row.update(bytes=moved, hone_us=hone_us, torch_us=torch_us, ratio=torch_us / hone_us, gbps=gbps,
-               torch_gbps=moved / torch_us * 1e-3, ceiling_gbps=ceiling, percent_of_ceiling=100 * gbps / ceiling)
+    gbps = moved / of_hone.us * 1e-3
+    ceiling_gbps = (2 if operation.copies else 1) * n * element_bytes / of_ceiling.us * 1e-3
+    row.update(bytes=moved, gbps=gbps, ceiling_us=of_ceiling.us, ceiling_gbps=ceiling_gbps,
+               percent_of_ceiling=100 * gbps / ceiling_gbps)
     return row
 
 
-HEADLINE = (f"{'operation':<17}{'dtype':<6}{'shape':>18}{'Hone us':>10}{'GB/s':>7}{'% ceil':>7}{'torch us':>11}{'GB/s':>7}"
-            f"{'ratio':>8}{'tuned':>8}")
+HEADLINE = (f"{'operation':<17}{'dtype':<6}{'shape':>18} {'in':<7}{'among':<7}{'Hone us':>10}{'GB/s':>7}{'% ceil':>7}"
+            f"{'tuned':>7}  peers: us, ratio")
 
 
 def is_right(row):
-    """Whether Hone's result is PyTorch's, or what PyTorch computes in f64."""
-    return row.get("agrees", False) or row.get("agrees_with_f64", False)
+    """Whether Hone's result is that of its peers, or what PyTorch computes in f64."""
+    agrees = [peer["agrees"] for peer in row.get("peers", {}).values()]
+    return (bool(agrees) and all(agrees)) or row.get("agrees_with_f64", False)
 
 
 def row_text(row):
     shape = f"{row['rows']} x {row['columns']}"
-    start = f"{row['operation']:<17}{row['dtype']:<6}{shape:>18}"
+    start = f"{row['operation']:<17}{row['dtype']:<6}{shape:>18} {row['context']:<7}{row['company']:<7}"
     if "failed" in row:
         return f"{start}  FAILED: {row['failed']}"
-    note = "" if row["agrees"] else "  PyTorch's result is off" if is_right(row) else "  DIFFERENT RESULTS"
-    return (f"{start}{row['hone_us']:>10.1f}{row['gbps']:>7.0f}{row['percent_of_ceiling']:>7.1f}{row['torch_us']:>11.1f}"
-            f"{row['torch_gbps']:>7.0f}{row['ratio']:>8.2f}{row['tuning_s']:>7.1f}s{note}")
+    off = " and ".join(name for name, peer in row["peers"].items() if not peer["agrees"])
+    note = "" if not off else f"  {off}'s result is off" if is_right(row) else "  DIFFERENT RESULTS"
+    peers = "".join(f"  {name} {peer['us']:.1f} {peer['ratio']:.2f}" for name, peer in row["peers"].items())
+    return (f"{start}{row['hone_us']:>10.1f}{row['gbps']:>7.0f}{row['percent_of_ceiling']:>7.1f}"
+            f"{row['tuning_s']:>6.1f}s{peers}{note}")
 
 
 def summary_text(rows):
-    """By operation and dtype: ratios to PyTorch, and the share of the ceiling where there are more than 64 MiB."""
-    text = ("\nPyTorch time / Hone time: geometric mean, worst; % of the ceiling (a plain read of the matrix; of softmax, "
+    """By peer, setting, operation and dtype: ratios, and the share of the ceiling where there are more than 64 MiB."""
+    text = ("\nPeer's time / Hone time: geometric mean, worst; % of the ceiling (a plain read of the matrix; of softmax, "
             "transpose\nand copy the device's copy of it) where more than 64 MiB are moved: mean, worst\n")
-    measured = [row for row in rows if "ratio" in row]
-    for name in list(OPERATIONS) + ["all"]:
-        for dtype in sorted({row["dtype"] for row in measured}, reverse=True):
-            chosen = [row for row in measured if row["dtype"] == dtype and name in (row["operation"], "all")]
-            if not chosen:
-                continue
-            ratios = [row["ratio"] for row in chosen]
-            shares = [row["percent_of_ceiling"] for row in chosen if row["bytes"] > 64 << 20]
-            text += f"  {name:<17}{dtype:<5}{geometric_mean(ratios):>7.2f}{min(ratios):>7.2f} of {len(ratios):<3}"
-            if shares:
-                text += f"{sum(shares) / len(shares):>8.1f}{min(shares):>7.1f} of {len(shares)}"
-            text += "\n"
+    groups = {}
+    for row in rows:
+        for name, peer in row.get("peers", {}).items():
+            for operation in (row["operation"], "all"):
+                group = (name, row["context"], row["company"], operation, row["dtype"])
+                groups.setdefault(group, []).append((peer["ratio"], row))
+    for group, chosen in groups.items():
+        ratios = [ratio for ratio, _ in chosen]
+        shares = [row["percent_of_ceiling"] for _, row in chosen if row["bytes"] > 64 << 20]
+        name, context, company, operation, dtype = group
+        text += (f"  {name:<9}{context:<7}{company:<7}{operation:<17}{dtype:<5}{geometric_mean(ratios):>7.2f}"
+                 f"{min(ratios):>7.2f} of {len(ratios):<3}")
+        text += f"{sum(shares) / len(shares):>8.1f}{min(shares):>7.1f} of {len(shares)}\n" if shares else "\n"
     return text
 
 
@@ -201,8 +256,8 @@ def parse_arguments(arguments=None):
                         help=f"of {','.join(OPERATIONS)} (default: all but column_softmax)")
     parser.add_argument("--dtypes", default="f32,f16", help="of f16,bf16,f32,f64 (default: f32,f16)")
     parser.add_argument("--shapes", default=DEFAULT_SHAPES, help="rows x columns: 1024x64,2^20+1x2^6 (default: ten, see below)")
-    parser.add_argument("--compile", action="store_true", help="PyTorch's side by torch.compile, max-autotune")
-    parser.add_argument("--context", default="stream", choices=("stream", "graph"), help="default: stream")
+    parser.add_argument("--compile", action="store_true", help="PyTorch by torch.compile, max-autotune, as a further peer")
+    add_setting_options(parser)
     parser.add_argument("--budget", type=int, default=400, help="tuning time a problem, in ms (default: 400)")
     parser.add_argument("--hone", help="tune all cells by this hone command first, instead of each when it comes")
     parser.add_argument("--cache", default="", help="Hone's cache file (default: none, with --hone a temporary one)")
@@ -212,13 +267,9 @@ def parse_arguments(arguments=None):
     parser.add_argument("--json", help="write every row to this file, after each cell")
     parser.epilog = f"Default shapes: {DEFAULT_SHAPES}"
     options = parser.parse_args(arguments)
-    for given, known in ((options.ops, OPERATIONS), (options.dtypes, ("f16", "bf16", "f32", "f64"))):
-        unknown = [name for name in given.split(",") if name not in known]
-        if unknown:
-            parser.error(f"unknown: {', '.join(unknown)}; there are: {', '.join(known)}")
+    refuse_unknown(parser, (options.ops, OPERATIONS), (options.dtypes, ("f16", "bf16", "f32", "f64")),
+                   (options.contexts, ("stream", "graph")), (options.company, ("itself", "others", "nobody")))
     options.shapes = parse_shapes(options.shapes)
-    if options.device == "host" and options.context == "graph":
-        parser.error("PyTorch has no graphs on the CPU")
     return options
 
 
@@ -226,6 +277,7 @@ def measure(torch, hone, clock, options, run):
     """Fills run["rows"]."""
     start, rows, cells = time.perf_counter(), run["rows"], 0
     names, dtypes = options.ops.split(","), options.dtypes.split(",")
+    geam = make_geam(torch, options)
     l2_bytes = clock.flushed.numel() * 2
     for dtype in dtypes:
         element_bytes = torch.empty(0, dtype=getattr(torch, DTYPES[dtype])).element_size()
@@ -235,29 +287,22 @@ def measure(torch, hone, clock, options, run):
         read_gbps = hone.read_ceiling_gbps(arena.data_ptr(), arena.numel() * element_bytes // 16 * 16)
         run["read_gbps"][dtype] = read_gbps
         print(f"read ceiling {read_gbps:.0f} GB/s, of {arena.numel() * element_bytes >> 20} MiB\n{HEADLINE}", flush=True)
-        for name in names:
-            for shape in options.shapes:
-                cells += 1
-                if time.perf_counter() - start > options.time:
-                    continue
-                try:
-                    row = compare(torch, hone, clock, name, dtype, shape, arena, options)
-                except (HoneError, RuntimeError) as error:
-                    row = {"operation": name, "dtype": dtype, "rows": shape[0], "columns": shape[1],
-                           "failed": str(error).splitlines()[0]}
-                rows.append(row)
-                print(row_text(row), flush=True)
-                write_json(options.json, run)
+        for name, shape, setting in itertools.product(names, options.shapes, settings_of(options)):
+            cells += 1
+            if time.perf_counter() - start > options.time:
+                continue
+            try:
+                row = compare(torch, hone, clock, geam, name, dtype, shape, setting, arena, options)
+            except (HoneError, RuntimeError) as error:
+                row = {"operation": name, "dtype": dtype, "rows": shape[0], "columns": shape[1], **setting._asdict(),
+                       "failed": str(error).splitlines()[0]}
+            rows.append(row)
+            print(row_text(row), flush=True)
+            write_json(options.json, run)
         del arena
     print(summary_text(rows))
     tuning = "not counting hone tune" if options.hone else "tuning included"
     print(f"{len(rows)} of {cells} cells in {time.perf_counter() - start:.0f} s, {tuning}")
-
-
-def write_json(path, run):
-    if path:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(run, file, indent=1)
 
 
 def main():
@@ -267,10 +312,8 @@ def main():
             options.cache = options.cache or os.path.join(folder, "cache.sqlite")
             tune(options, folder)
         torch, hone, clock, name = open_all("shapes_vs_torch", options)
-        run = {"device": name, "torch": torch.__version__, "date": today(), "context": options.context,
-               "compiled": options.compile,
-               "budget_ms": options.budget, "tuned_by": "hone tune" if options.hone else "session", "read_gbps": {},
-               "rows": []}
+        run = run_of(torch, name, options, ["operation", "dtype", "rows", "columns"])
+        run.update(compiled=options.compile, tuned_by="hone tune" if options.hone else "session", read_gbps={})
         measure(torch, hone, clock, options, run)
     return 0 if all(is_right(row) for row in run["rows"]) else 1
 

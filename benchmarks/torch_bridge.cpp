@@ -49,6 +49,7 @@ struct Bridge {
   std::mutex mutex;
   std::vector<std::unique_ptr<Prepared>> prepared;
   std::shared_ptr<const benchmarks::Reader> reader;  ///< the fastest that hone_read_ceiling() found
+  std::unique_ptr<const benchmarks::OtherKernel> other;
 
   Bridge(std::shared_ptr<Device> device, const SessionOptions& options) : session(std::move(device), options) {}
 
@@ -232,6 +233,30 @@ int hone_read(void* session, const void* memory, std::int64_t bytes, void* strea
       },
       -1);
 }
+
+/// Enqueues the kernel of others that runs between timed calls. The first call of a session compiles it, and must not be
+/// captured. Returns 0.
+int hone_others(void* session, void* stream) {
+  return guarded(
+      [&] {
+        Bridge& bridge = *static_cast<Bridge*>(session);
+        const std::lock_guard lock(bridge.mutex);
+        if (!bridge.other) bridge.other = std::make_unique<const benchmarks::OtherKernel>(bridge.session.device());
+        bridge.other->enqueue(static_cast<Stream>(stream));
+        return 0;
+      },
+      -1);
+}
+
+/// As Device::hold(), until hone_release(); null where the device cannot do this.
+void* hone_hold(void* session, void* stream) {
+  return guarded(
+      [&]() -> void* {
+        return static_cast<Bridge*>(session)->session.device()->hold(static_cast<Stream>(stream)).release();
+      },
+      nullptr);
+}
+void hone_release(void* hold) { delete static_cast<StreamHold*>(hold); }
 
 /// The winner's parameters; valid as long as the session.
 const char* hone_variant(void* session, int problem) {

@@ -11,7 +11,7 @@ import types
 
 sys.path.insert(0, sys.argv[2])
 import profile_winners as program  # noqa: E402
-import reduce_vs_torch as bench  # noqa: E402
+import beside_torch as bench  # noqa: E402
 
 # As ncu prints it: progress and the program's own lines around a line of names, one of units, and one a kernel.
 RANGES = "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"

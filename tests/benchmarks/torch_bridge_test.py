@@ -1,13 +1,15 @@
-"""Drives libhone_for_python with the classes of reduce_vs_torch.py, on arrays of ctypes: LIBRARY FOLDER HONE."""
+"""Drives libhone_for_python with the classes of beside_torch.py, on arrays of ctypes: LIBRARY FOLDER HONE."""
 import ctypes
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import types
 
 sys.path.insert(0, sys.argv[2])
-import reduce_vs_torch as bench  # noqa: E402
+import beside_torch as bench  # noqa: E402
+import reduce_vs_torch  # noqa: E402
 
 hone = bench.Hone(bench.load_library(sys.argv[1]), "host", "", 50)
 
@@ -62,7 +64,52 @@ with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as co
     os.dup2(stderr, 2)
 
 assert bench.parse_sizes("1000,2^20,2^4+1") == [1000, 1 << 20, 17]
-assert bench.agree("sum", [1.0], [1.001]) and not bench.agree("sum", [1.0], [1.1])
+assert reduce_vs_torch.agree("sum", [1.0], [1.001]) and not reduce_vs_torch.agree("sum", [1.0], [1.1])
+
+
+class Ones:
+    """What the clock asks of PyTorch's tensors on the CPU."""
+
+    def sum(self):
+        pass
+
+
+def enqueued_in(context, company):
+    """Who is enqueued in a batch of at most three calls, in order: 'c' a call, 'o' a kernel of others."""
+    order = ""
+
+    class Others(bench.Hone):
+        def others(self, stream):
+            run = super().others(stream)
+
+            def enqueue():
+                nonlocal order
+                run()
+                order += "o"
+            return enqueue
+
+    def call():
+        nonlocal order
+        order += "c"
+    torch = types.SimpleNamespace(ones=lambda *args, **kwargs: Ones(), float32=None)
+    other = Others(hone.library, "host", "", 50)
+    clock = bench.Clock(torch, other, "cpu", 4096)
+    bench.MOST_CALLS, bench.BATCH_US = 3, 1e9
+    (timing,) = clock.race([[call]], bench.Setting(context, company), 1, 1e6)
+    assert timing.host_share == (1 if company != "nobody" else 0)
+    return order
+
+
+assert enqueued_in("stream", "itself").endswith("ccc")
+assert enqueued_in("stream", "others").endswith("oooo" "ocococo")
+assert enqueued_in("stream", "nobody") == "ccccc", "one, three to see how long one takes, and one to time"
+
+row = {}
+bench.add_timings(row, bench.Setting("graph", "others"), bench.Timing(2.0, 0.1, 0.0), {"A": (bench.Timing(3.0, 0.2, 0.5), True)})
+assert row["context"] == "graph" and row["company"] == "others" and row["hone_us"] == 2.0
+assert row["peers"] == {"A": {"us": 3.0, "spread_us": 0.2, "host_share": 0.5, "ratio": 1.5, "agrees": True}}
+with hone.holding(0):
+    result_of("sum", "f32", ctypes.c_float, 0)
 
 import shapes_vs_torch as shapes  # noqa: E402
 
@@ -103,7 +150,7 @@ assert options.shapes == [(5, 7)] and options.time == 3
 # All cells are tuned by a campaign whose winners are those that the cells ask for.
 with tempfile.TemporaryDirectory() as folder:
     options = shapes.parse_arguments(["--ops", "row_sum,transpose,copy", "--dtypes", "f16", "--shapes", "31x33,33x31",
-                                      "--device", "host", "--budget", "20000", "--hone", sys.argv[3]])
+                                      "--device", "host", "--contexts", "stream", "--budget", "20000", "--hone", sys.argv[3]])
     assert shapes.campaign(options)["problems"][1:] == [
         {"family": "transpose", "dtype": "u16", "size": ["31x33", "33x31"], "context": "stream"},
         {"family": "copy", "dtype": "u16", "size": ["1x1023"], "context": "stream"}]
@@ -125,14 +172,28 @@ with tempfile.TemporaryDirectory() as folder:
         raise AssertionError("a command that is not there tuned")
 
 # The table, of a cell that was measured and one that was not.
-row = {"operation": "transpose", "dtype": "f16", "rows": 12289, "columns": 4097, "context": "stream", "agrees": True,
-       "variant": "", "tuning_s": 0.4, "bytes": 1 << 28, "hone_us": 100.0, "torch_us": 250.0, "ratio": 2.5, "gbps": 2684.0,
-       "torch_gbps": 1074.0, "ceiling_gbps": 3000.0, "percent_of_ceiling": 89.5}
-assert shapes.row_text(row).split()[:9] == ["transpose", "f16", "12289", "x", "4097", "100.0", "2684", "89.5", "250.0"]
-assert "DIFFERENT" in shapes.row_text({**row, "agrees": False})
-assert "DIFFERENT" in shapes.row_text({**row, "agrees": False, "agrees_with_f64": False})
-assert shapes.row_text({**row, "agrees": False, "agrees_with_f64": True}).endswith("PyTorch's result is off")
-failed = {"operation": "row_sum", "dtype": "f16", "rows": 1, "columns": 2, "failed": "no memory"}
-assert "FAILED: no memory" in shapes.row_text(failed)
-small = {**row, "bytes": 1 << 20, "ratio": 10.0, "percent_of_ceiling": 1.0}
-assert "transpose        f16     5.00   2.50 of 2      89.5   89.5 of 1" in shapes.summary_text([row, small, failed])
+row = {"operation": "transpose", "dtype": "f16", "rows": 12289, "columns": 4097, "variant": "", "tuning_s": 0.4,
+       "bytes": 1 << 28, "gbps": 2684.0, "ceiling_gbps": 3000.0, "percent_of_ceiling": 89.5}
+stream = bench.Setting("stream", "itself")
+bench.add_timings(row, stream, bench.Timing(100.0, 1.0, 0.0), {"PyTorch": (bench.Timing(250.0, 1.0, 0.0), True)})
+assert shapes.row_text(row).split()[:10] == ["transpose", "f16", "12289", "x", "4097", "stream", "itself", "100.0", "2684", "89.5"]
+assert shapes.row_text(row).endswith("PyTorch 250.0 2.50")
+wrong = {**row, "peers": {"PyTorch": {**row["peers"]["PyTorch"], "agrees": False}}}
+assert "DIFFERENT" in shapes.row_text(wrong)
+assert "DIFFERENT" in shapes.row_text({**wrong, "agrees_with_f64": False})
+assert shapes.row_text({**wrong, "agrees_with_f64": True}).endswith("PyTorch's result is off")
+failed = {"operation": "row_sum", "dtype": "f16", "rows": 1, "columns": 2, **stream._asdict(), "failed": "no memory"}
+assert "FAILED: no memory" in shapes.row_text(failed) and not shapes.is_right(failed)
+small = {**row, "bytes": 1 << 20, "percent_of_ceiling": 1.0, "peers": {"PyTorch": {**row["peers"]["PyTorch"], "ratio": 10.0}}}
+assert ("PyTorch  stream itself transpose        f16     5.00   2.50 of 2      89.5   89.5 of 1"
+        in shapes.summary_text([row, small, failed]))
+
+# cublas<t>geam is asked for the transposed of a matrix that it sees as one of columns.
+geam, asked = object.__new__(shapes.Geam), []
+geam.handle = ctypes.c_void_p(7)
+geam.library = types.SimpleNamespace(cublasSetStream_v2=lambda handle, stream: 0,
+                                     cublasSgeam=lambda *arguments: asked.append(arguments) or 0)
+matrix = types.SimpleNamespace(shape=(20, 50), data_ptr=lambda: 64)
+geam.call("f32", matrix, types.SimpleNamespace(data_ptr=lambda: 128), 9)()
+numbers = [argument.value if hasattr(argument, "value") else None for argument in asked[0]]
+assert numbers == [7, 1, 0, 20, 50, None, 64, 50, None, 128, 20, 128, 20], numbers
