@@ -90,9 +90,12 @@ std::unique_ptr<Peer> make_cub_peer(std::shared_ptr<Device> device) {
                           cub_reductions_bool()});
 }
 
-#ifdef HONE_WITH_CUB_GPU_TO_GPU
-std::unique_ptr<Peer> make_cub_gpu_to_gpu_peer(std::shared_ptr<Device> device) {
-  return std::make_unique<Cub>(std::move(device), "g2g", std::vector<Column>{cub_gpu_to_gpu()});
+#ifdef HONE_WITH_CUB_DETERMINISM
+std::vector<std::unique_ptr<Peer>> make_cub_determinism_peers(const std::shared_ptr<Device>& device) {
+  std::vector<std::unique_ptr<Peer>> peers;
+  peers.push_back(std::make_unique<Cub>(device, "g2g", std::vector<Column>{cub_gpu_to_gpu()}));
+  peers.push_back(std::make_unique<Cub>(device, "atomic", std::vector<Column>{cub_not_guaranteed()}));
+  return peers;
 }
 #endif
 

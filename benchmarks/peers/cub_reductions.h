@@ -44,7 +44,9 @@ std::span<const CubReduction> cub_reductions_u32();
 std::span<const CubReduction> cub_reductions_u64();
 std::span<const CubReduction> cub_reductions_bool();
 
-/// Sums that are the same on every GPU; only with the headers of CCCL 3.1 or later (HONE_CCCL_INCLUDE).
+/// Sums that are the same on every GPU, and those that may differ from run to run; only with the headers of CCCL 3.1 or
+/// later (HONE_CCCL_INCLUDE).
 std::span<const CubReduction> cub_gpu_to_gpu();
+std::span<const CubReduction> cub_not_guaranteed();
 
 }  // namespace hone::benchmarks

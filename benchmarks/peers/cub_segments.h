@@ -15,8 +15,8 @@ struct CubSegments {
   std::string_view operation;
   std::string_view dtype;
 
-  /// `offsets` are segments + 1 numbers in device memory; null: every segment has `length` elements, and CUB is told so
-  /// by counting iterators. A null `temp` asks for `temp_bytes` and runs nothing.
+  /// `offsets` are segments + 1 numbers in device memory; null: every segment has `length` elements, of which CUB
+  /// 3.0 is told by counting iterators. A null `temp` asks for `temp_bytes` and runs nothing.
   cudaError_t (*run)(void* temp, std::size_t& temp_bytes, const void* in, std::int64_t segments,
                      const std::int32_t* offsets, std::int64_t length, void* out, cudaStream_t stream);
 };

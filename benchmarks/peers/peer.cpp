@@ -15,8 +15,8 @@ std::vector<std::unique_ptr<Peer>> make_peers([[maybe_unused]] const std::shared
 #ifdef HONE_WITH_CUB
   peers.push_back(make_cub_peer(device));
 #endif
-#ifdef HONE_WITH_CUB_GPU_TO_GPU
-  peers.push_back(make_cub_gpu_to_gpu_peer(device));
+#ifdef HONE_WITH_CUB_DETERMINISM
+  for (std::unique_ptr<Peer>& peer : make_cub_determinism_peers(device)) peers.push_back(std::move(peer));
 #endif
 #ifdef HONE_WITH_CUBLAS
   peers.push_back(make_cublas_peer(device));

@@ -1,5 +1,6 @@
-// CUB's sums that are the same on every GPU (determinism::gpu_to_gpu), which CCCL has from 3.1 on for f32 and f64.
-// They take their temporary storage from a memory resource, here one that hands out what the call was given.
+// CUB's sums of f32 and f64 with another determinism than its usual run_to_run, which CCCL has from 3.1 on: the same on
+// every GPU (gpu_to_gpu), or not even the same in every run, by atomics (not_guaranteed). They take their temporary
+// storage from a memory resource, here one that hands out what the call was given.
 #include <cub/device/device_reduce.cuh>
 #include <cuda/__execution/determinism.h>
 #include <cuda/__execution/require.h>
@@ -8,6 +9,7 @@
 #include <cuda/std/execution>
 #include <cuda/stream_ref>
 
+#include <limits>
 #include <new>
 #include <vector>
 
@@ -33,7 +35,7 @@ struct GivenMemory {
   [[maybe_unused]] friend void get_property(const GivenMemory&, cuda::mr::device_accessible) noexcept {}
 };
 
-template <class T>
+template <class T, class Determinism>
 cudaError_t sum(void* temp, std::size_t& temp_bytes, const void* const* inputs, std::int64_t n, void* out,
                 cudaStream_t stream) {
   if (temp == nullptr) {
@@ -41,17 +43,24 @@ cudaError_t sum(void* temp, std::size_t& temp_bytes, const void* const* inputs, 
     return cudaSuccess;
   }
   const auto env = cuda::std::execution::env{
-      cuda::execution::require(cuda::execution::determinism::gpu_to_gpu), cuda::stream_ref{stream},
+      cuda::execution::require(Determinism{}), cuda::stream_ref{stream},
       cuda::std::execution::prop{cuda::mr::get_memory_resource, GivenMemory{temp}}};
-  return cub::DeviceReduce::Sum(static_cast<const T*>(inputs[0]), static_cast<T*>(out), n, env);
+  const auto* const in = static_cast<const T*>(inputs[0]);
+  if (n <= std::numeric_limits<int>::max())
+    return cub::DeviceReduce::Sum(in, static_cast<T*>(out), static_cast<int>(n), env);
+  return cub::DeviceReduce::Sum(in, static_cast<T*>(out), n, env);
+}
+
+template <class Determinism>
+std::span<const CubReduction> sums() {
+  static const std::vector<CubReduction> table{{"sum", "f32", "f32", 1, sum<float, Determinism>},
+                                               {"sum", "f64", "f64", 1, sum<double, Determinism>}};
+  return table;
 }
 
 }  // namespace
 
-std::span<const CubReduction> cub_gpu_to_gpu() {
-  static const std::vector<CubReduction> table{{"sum", "f32", "f32", 1, sum<float>},
-                                               {"sum", "f64", "f64", 1, sum<double>}};
-  return table;
-}
+std::span<const CubReduction> cub_gpu_to_gpu() { return sums<cuda::execution::determinism::gpu_to_gpu_t>(); }
+std::span<const CubReduction> cub_not_guaranteed() { return sums<cuda::execution::determinism::not_guaranteed_t>(); }
 
 }  // namespace hone::benchmarks
