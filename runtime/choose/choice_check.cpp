@@ -1,5 +1,6 @@
 #include "runtime/choose/choice_check.h"
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -48,7 +49,10 @@ std::string first_fault(const std::shared_ptr<Device>& device, const Problem& pr
   if (checks.empty()) return "";
   const OwnStream stream(*device);
   Workload workload(device, checks.front().problem, stream.get(), InputState::warm);
-  const Workspaces workspaces(device, kWorkspaceBytes, stream.get());
+  const bool needs_workspace = std::any_of(checks.begin(), checks.end(), [&](const ResultCheck& check) {
+    return check.problem.family->workspace_bytes(check.problem, loaded.candidate) > 0;
+  });
+  const Workspaces workspaces(device, needs_workspace ? kWorkspaceBytes : 0, stream.get());
   const Waiting waiting{*device, stream.get()};
   if (reference) require_one_result(device, problem, *reference, stream.get());
   const auto run = [&](const Problem& called, std::span<void* const> buffers) {
