@@ -1,5 +1,6 @@
-// Reductions of rows and of CSR segments next to CUB's segmented reductions, on the same buffers, in one run. Without
-// CUB (HONE_BUILD_PEERS) Hone is timed alone. Ends with 1 if results differ.
+// Reductions of rows and of CSR segments next to CUB's segmented reductions, and sums of CSR segments next to cuSPARSE's
+// product of a matrix and a vector of ones, on the same buffers, in one run. Without CUB (HONE_BUILD_PEERS) Hone is timed
+// alone. Ends with 1 if results differ.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -24,6 +25,9 @@
 #include "benchmarks/sweep/cells.h"
 #ifdef HONE_WITH_CUB
 #include "benchmarks/peers/cub_segments.h"
+#endif
+#ifdef HONE_WITH_CUSPARSE
+#include "benchmarks/peers/cusparse_sums.h"
 #endif
 
 namespace {
@@ -112,7 +116,7 @@ struct Row {
   std::string op = {}, dtype = {}, policy = {};
   std::int64_t bytes = 0;
   Timing hone = {};
-  std::optional<Timing> cub = {};
+  std::optional<Timing> cub = {}, cusparse = {};
   bool agrees = true;
 };
 
@@ -140,7 +144,7 @@ class Bench {
     const InputLayout layout = arena_.layout(dtype, elements, 1, 0, options_.timing.most_calls);
     const DeviceBuffer offsets = upload(segments.offsets);
     const std::size_t out_bytes = static_cast<std::size_t>(segments.count) * info(spec.result_dtype()).size_bytes;
-    const DeviceBuffer out(device_, out_bytes), cub_out(device_, out_bytes);
+    const DeviceBuffer out(device_, out_bytes), cub_out(device_, out_bytes), cusparse_out(device_, out_bytes);
     row.bytes = elements * static_cast<std::int64_t>(info(dtype).size_bytes) +
                 static_cast<std::int64_t>(out_bytes + offsets.size_bytes());
 
@@ -153,15 +157,20 @@ class Bench {
                                          }}};
     DeviceBuffer temp;
     if (options_.with_cub) add_cub(contestants, segments, op, dtype, layout, offsets, cub_out, temp);
+    const std::size_t before_cusparse = contestants.size();
+    if (options_.with_cub) add_cusparse(contestants, segments, op, dtype, layout, offsets, cusparse_out);
     for (const Contestant& contestant : contestants) contestant.enqueue(0, stream_.get());
-    if (contestants.size() > 1) row.agrees = agree(read(out, spec), read(cub_out, spec));
+    const std::vector<long double> ours = read(out, spec);
+    if (before_cusparse > 1) row.agrees = agree(ours, read(cub_out, spec));
+    if (contestants.size() > before_cusparse) row.agrees = row.agrees && agree(ours, read(cusparse_out, spec));
     const std::function<void(Stream)> make_cold = [&](Stream on) {
       if (flush_.is_needed_for(static_cast<std::size_t>(row.bytes))) flush_.enqueue(on);
     };
     const std::vector<Timing> timings =
         time_interleaved(*device_, stream_.get(), LaunchContext::stream, contestants, make_cold, options_.timing);
     row.hone = timings[0];
-    if (timings.size() > 1) row.cub = timings[1];
+    if (before_cusparse > 1) row.cub = timings[1];
+    if (timings.size() > before_cusparse) row.cusparse = timings.back();
     return row;
   }
 
@@ -220,6 +229,21 @@ class Bench {
                const DeviceBuffer&, DeviceBuffer&) {}
 #endif
 
+#ifdef HONE_WITH_CUSPARSE
+  void add_cusparse(std::vector<Contestant>& contestants, const Segments& segments, ReduceOp op, DType dtype,
+                    const InputLayout& layout, const DeviceBuffer& offsets, const DeviceBuffer& out) {
+    if (segments.offsets.empty() || op != ReduceOp::sum) return;
+    const auto sums = std::make_shared<CusparseSums>(device_, segments.offsets, offsets.data(), dtype,
+                                                     arena_.at(layout, 0, 0), out.data());
+    contestants.push_back({"cuSPARSE", [this, sums, &layout](int turn, Stream on) {
+                             sums->enqueue(arena_.at(layout, turn, 0), on);
+                           }});
+  }
+#else
+  void add_cusparse(std::vector<Contestant>&, const Segments&, ReduceOp, DType, const InputLayout&, const DeviceBuffer&,
+                    const DeviceBuffer&) {}
+#endif
+
   Session& session_;
   std::shared_ptr<Device> device_;
   const Options& options_;
@@ -233,7 +257,8 @@ std::string text_of(const Row& row, const ReadCeiling& ceiling) {
   std::string text =
       fmt::format("{:<10}{:<4} {:<4}{:>22}{:>10.1f}{:>7.0f}{:>7.1f}", row.segments.kind, row.op, row.dtype,
                   row.segments.describe(), row.hone.median_us, found, 100 * found / ceiling.gbps);
-  if (row.cub) text += fmt::format("{:>10.1f}{:>8.2f}", row.cub->median_us, row.cub->median_us / row.hone.median_us);
+  for (const std::optional<Timing>& peer : {row.cub, row.cusparse})
+    if (peer) text += fmt::format("{:>10.1f}{:>8.2f}", peer->median_us, peer->median_us / row.hone.median_us);
   return text + (row.agrees ? "" : "  DIFFERENT RESULTS");
 }
 
@@ -247,6 +272,8 @@ nlohmann::ordered_json to_json(const Row& row, const ReadCeiling& ceiling) {
                               {"agrees", row.agrees}};
   if (row.cub) json["cub_us"] = row.cub->median_us;
   if (row.cub) json["ratio"] = row.cub->median_us / row.hone.median_us;
+  if (row.cusparse) json["cusparse_us"] = row.cusparse->median_us;
+  if (row.cusparse) json["cusparse_ratio"] = row.cusparse->median_us / row.hone.median_us;
   return json;
 }
 
@@ -269,9 +296,9 @@ bool run(const Options& options) {
   Bench bench(session, options, all);
   bench.fill(DType::f32);
   const ReadCeiling ceiling = bench.ceiling();
-  fmt::print("{}, {}, read ceiling {:.0f} GB/s\n\n{:<10}{:<4} {:<4}{:>22}{:>10}{:>7}{:>7}{:>10}{:>8}\n",
+  fmt::print("{}, {}, read ceiling {:.0f} GB/s\n\n{:<10}{:<4} {:<4}{:>22}{:>10}{:>7}{:>7}{:>10}{:>8}{:>10}{:>8}\n",
              session.device()->facts().name, today(), ceiling.gbps, "kind", "op", "of", "segments", "Hone us", "GB/s",
-             "% ceil", "CUB us", "ratio");
+             "% ceil", "CUB us", "ratio", "SpMV us", "ratio");
 
   nlohmann::ordered_json json{{"device", session.device()->facts().name}, {"date", today()},
                               {"read_ceiling_gbps", ceiling.gbps}, {"rows", nlohmann::ordered_json::array()}};
