@@ -2,10 +2,10 @@
 //
 // The elements of a tile are staged in shared memory, the next tile's while this one is reduced; each lane has
 // neighbouring ones. Lanes load the offsets of segments, and set a bit for each element that is the last of a segment,
-// in the mask of the lane that has it. Each lane goes through its elements without a branch: behind a last one it stores
-// its State in shared memory and begins anew. A segmented scan over the lanes completes the first State that each of
-// them stored. The lanes with offsets then collect the States, and write results. A tile in which no segment ends is
-// accumulated like any array.
+// in the word of the lane that has it. Each lane goes through its elements without a branch: it stores the State up to
+// each of them in shared memory, and begins anew behind a last one. A segmented scan over the lanes completes the State
+// of the first segment that ends in each. The lanes with offsets then read the States of their segments, and write
+// results. A tile in which no segment ends is accumulated like any array.
 //
 // Where a tile has more ends than a window of offsets, it is reduced in parts, and lanes go through elements in front of
 // and behind the part in vain: the beginning of a part counts as an end, whose State nobody collects.
@@ -115,8 +115,8 @@ class SegmentTiles {
 
   __device__ State in_first_lane(State state) const { return lane_ == 0 ? state : Op::identity(); }
 
-  /// Reduces a part of a tile, or of it as much as the window has ends for: then it returns false, and `part` begins
-  /// behind that.
+  /// Reduces a part of a tile and returns true; or as much of it as the window has ends for, and returns false. `part`
+  /// then begins behind that.
   __device__ bool reduce_part(const ElementPack* elements, TilePart<Index>& part, Carry<Op>& carry) {
     using Segment = typename Window::Segment;
     const unsigned ends = window_.ends_up_to(part.first + part.behind);
@@ -169,7 +169,8 @@ class SegmentTiles {
     return reinterpret_cast<Words<State>*>(shared_.states + lane * kStatesPitch)[element];
   }
 
-  /// Stores the States of the segments that end in this lane; bit i of `ends` says that one ends with its element i.
+  /// Stores the State of its segment up to each element of the lane; it is whole where the segment ends. Bit i of `ends`
+  /// says that one ends with element i.
   __device__ void reduce_elements(const ElementPack* elements, unsigned ends, const TilePart<Index>& part) {
     const unsigned with_end = __ballot_sync(kFullMask, ends != 0);
     // Where the segment behind a place begins: that of the part, perhaps in another share.
