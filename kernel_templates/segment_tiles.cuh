@@ -13,6 +13,7 @@
 // Constraints: kPacks is a power of two; a lane has at most 32 elements.
 #pragma once
 
+#include "lane_tile.cuh"
 #include "segment_window.cuh"
 
 namespace hone {
@@ -23,20 +24,19 @@ class SegmentTiles {
   using In = typename Op::In;
   using Index = typename Op::Index;
   using State = typename Op::State;
-  static constexpr unsigned kPackElements = kPackBytes / sizeof(In);
-  static constexpr unsigned kLaneElements = kPacks * kPackElements;
-  static constexpr unsigned kTileElements = kWarpThreads * kLaneElements;
-  static_assert((kPacks & (kPacks - 1)) == 0 && kLaneElements <= 32, "the ends in a lane are bits of one word");
+  using Elements = LaneTile<In, kPacks>;
+  static constexpr unsigned kPackElements = Elements::kPackElements;
+  static constexpr unsigned kLaneElements = Elements::kLaneElements;
+  static constexpr unsigned kTileElements = Elements::kElements;
+  static_assert(kLaneElements <= 32, "the ends in a lane are bits of one word");
 
   using Window = SegmentWindow<Arrays, kLaneElements>;
-  using ElementPack = Pack<In, kPackElements>;
-  /// From the packs of a lane to those of the next: an odd number, so that there are no bank conflicts.
-  static constexpr unsigned kLanePitch = kPacks | 1;
-  /// The same in 16 bytes, for the States of a lane.
+  using ElementPack = typename Elements::ElementPack;
+  /// From the States of a lane to those of the next, in 16 bytes: an odd number, so that there are no bank conflicts.
   static constexpr unsigned kStatesPitch = (kLaneElements * sizeof(State) + 15) / 16 | 1;
 
   struct Shared {
-    ElementPack elements[2][kWarpThreads * kLanePitch];
+    Elements elements[2];
     unsigned ends[kWarpThreads];  ///< bit i of a lane's: its element i is the last of a segment
     Pack<unsigned, 4> states[kWarpThreads * kStatesPitch];  ///< for each element, that of the segment up to there
   };
@@ -52,18 +52,17 @@ class SegmentTiles {
     part.first -= part.from;
     unsigned buffer = 0;
     shared_.ends[lane_] = 0;
-    copy(shared_.elements[0], in, part.from, share_.behind_elements - part.first);
+    shared_.elements[0].copy(in, part.from, share_.behind_elements - part.first);
     while (true) {
       const Index left = share_.behind_elements - part.first;
       wait_for_copies();
       __syncwarp();
       in += kTileElements;
-      if (left > kTileElements) copy(shared_.elements[buffer ^ 1], in, 0, left - kTileElements);
-      const ElementPack* const of_lane = shared_.elements[buffer] + lane_ * kLanePitch;
+      if (left > kTileElements) shared_.elements[buffer ^ 1].copy(in, 0, left - kTileElements);
       bool is_rest;
       do {
         part.behind = at_most(left, kTileElements);
-        is_rest = reduce_part(of_lane, part, carry);
+        is_rest = reduce_part(shared_.elements[buffer].of_lane(), part, carry);
       } while (!is_rest);
       if (left <= kTileElements) break;
       part.first += kTileElements;
@@ -78,27 +77,6 @@ class SegmentTiles {
   }
 
  private:
-  /// Starts to copy a tile, whose elements before `from` and from `behind` on are not there.
-  __device__ void copy(ElementPack* to, const In* in, unsigned from, Index behind) const {
-    const ElementPack* const packs = reinterpret_cast<const ElementPack*>(in) + lane_;
-    to += lane_ / kPacks * kLanePitch + lane_ % kPacks;
-    const auto place = [&](unsigned u) { return to + u * (kWarpThreads / kPacks * kLanePitch); };
-    if (from == 0 && behind >= kTileElements) {
-      unrolled<kPacks>([&](unsigned u) { copy_to_shared(place(u), packs + u * kWarpThreads); });
-      return;
-    }
-#pragma unroll 1
-    for (unsigned u = 0; u < kPacks; ++u) {
-      const unsigned first = (u * kWarpThreads + lane_) * kPackElements;
-      if (from <= first && first + kPackElements <= behind) {
-        copy_to_shared(place(u), packs + u * kWarpThreads);
-      } else {
-        for (unsigned i = first < from ? from : first; i < first + kPackElements && i < behind; ++i)
-          reinterpret_cast<In*>(place(u))[i - first] = in[i];
-      }
-    }
-  }
-
   /// Each lane accumulates its elements, of which the first has index `index` in its segment.
   __device__ void accumulate(const ElementPack* elements, Index index) {
     ElementPack packs[kPacks];
