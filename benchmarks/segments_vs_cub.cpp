@@ -1,5 +1,6 @@
-// Reductions of rows and of CSR segments next to CUB's segmented reductions, on the same buffers, in one run. Without
-// CUB (HONE_BUILD_PEERS) Hone is timed alone. Ends with 1 if results differ.
+// Reductions of rows and of CSR segments next to CUB's segmented reductions, and sums of CSR segments next to cuSPARSE's
+// product of a matrix and a vector of ones, on the same buffers, in one run. Without CUB (HONE_BUILD_PEERS) Hone is timed
+// alone. Ends with 1 if results differ.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -28,6 +29,9 @@
 #include "benchmarks/sweep/summary.h"
 #ifdef HONE_WITH_CUB
 #include "benchmarks/peers/cub_segments.h"
+#endif
+#ifdef HONE_WITH_CUSPARSE
+#include "benchmarks/peers/cusparse_sums.h"
 #endif
 
 namespace {
@@ -119,7 +123,7 @@ struct Row {
   std::int64_t bytes = 0;
   Setting setting = {};
   Timing hone = {};
-  std::vector<PeerTiming> peers = {};  ///< CUB, or nobody
+  std::vector<PeerTiming> peers = {};  ///< CUB and cuSPARSE, where they have it
 
   bool agrees() const {
     return std::all_of(peers.begin(), peers.end(), [](const PeerTiming& peer) { return peer.agrees; });
@@ -152,7 +156,7 @@ class Bench {
     const InputLayout layout = arena_.layout(dtype, elements, 1, 0, options_.timing.most_calls);
     const DeviceBuffer offsets = upload(segments.offsets);
     const std::size_t out_bytes = static_cast<std::size_t>(segments.count) * info(spec.result_dtype()).size_bytes;
-    const DeviceBuffer out(device_, out_bytes), cub_out(device_, out_bytes);
+    const DeviceBuffer out(device_, out_bytes), cub_out(device_, out_bytes), cusparse_out(device_, out_bytes);
     row.bytes = elements * static_cast<std::int64_t>(info(dtype).size_bytes) +
                 static_cast<std::int64_t>(out_bytes + offsets.size_bytes());
 
@@ -165,12 +169,18 @@ class Bench {
                                          }}};
     DeviceBuffer temp;
     if (options_.with_cub) add_cub(contestants, segments, op, dtype, layout, offsets, cub_out, temp);
+    const std::size_t before_cusparse = contestants.size();
+    if (options_.with_cub) add_cusparse(contestants, segments, op, dtype, layout, offsets, cusparse_out);
     for (const Contestant& contestant : contestants) contestant.enqueue(0, stream_.get());
-    const bool agrees = contestants.size() < 2 || agree(read(out, spec), read(cub_out, spec));
+    std::vector<bool> agrees;
+    const std::vector<long double> ours = read(out, spec);
+    if (before_cusparse > 1) agrees.push_back(agree(ours, read(cub_out, spec)));
+    if (contestants.size() > before_cusparse) agrees.push_back(agree(ours, read(cusparse_out, spec)));
     const std::vector<Timing> timings =
         track_.time(stream_.get(), setting, contestants, static_cast<std::size_t>(row.bytes), options_.timing);
     row.hone = timings[0];
-    if (timings.size() > 1) row.peers.push_back({contestants[1].name, timings[1], agrees});
+    for (std::size_t i = 1; i < timings.size(); ++i)
+      row.peers.push_back({contestants[i].name, timings[i], agrees[i - 1]});
     return row;
   }
 
@@ -229,6 +239,21 @@ class Bench {
                const DeviceBuffer&, DeviceBuffer&) {}
 #endif
 
+#ifdef HONE_WITH_CUSPARSE
+  void add_cusparse(std::vector<Contestant>& contestants, const Segments& segments, ReduceOp op, DType dtype,
+                    const InputLayout& layout, const DeviceBuffer& offsets, const DeviceBuffer& out) {
+    if (segments.offsets.empty() || op != ReduceOp::sum) return;
+    const auto sums = std::make_shared<CusparseSums>(device_, segments.offsets, offsets.data(), dtype,
+                                                     arena_.at(layout, 0, 0), out.data());
+    contestants.push_back({"cuSPARSE", [this, sums, &layout](int turn, Stream on) {
+                             sums->enqueue(arena_.at(layout, turn, 0), on);
+                           }});
+  }
+#else
+  void add_cusparse(std::vector<Contestant>&, const Segments&, ReduceOp, DType, const InputLayout&, const DeviceBuffer&,
+                    const DeviceBuffer&) {}
+#endif
+
   Session& session_;
   std::shared_ptr<Device> device_;
   const Options& options_;
@@ -279,7 +304,7 @@ bool run(const Options& options) {
   const ReadCeiling ceiling = bench.ceiling();
   fmt::print("{}, {}, read ceiling {:.0f} GB/s\n\n{:<10}{:<4} {:<4}{:>22} {:<15}{:>10}{:>7}{:>7}{:>10}{:>8}\n",
              session.device()->facts().name, today(), ceiling.gbps, "kind", "op", "of", "segments", "in", "Hone us",
-             "GB/s", "% ceil", "CUB us", "ratio");
+             "GB/s", "% ceil", "peer us", "ratio");
 
   nlohmann::ordered_json json = run_json(session.device()->facts(), options.run.budget_ms,
                                          {"kind", "op", "dtype", "shape", "context", "company"});

@@ -10,10 +10,6 @@
 
 namespace hone {
 
-__device__ auto shuffle_from(auto value, unsigned lane) {
-  return shuffled(value, [&](unsigned word) { return __shfl_sync(kFullMask, word, static_cast<int>(lane)); });
-}
-
 inline constexpr unsigned kChunkBytes = 2048;
 
 /// True if the State of a chunk is more than the fold of its elements' States: Op::of_chunk() makes it.

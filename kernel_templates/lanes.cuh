@@ -32,8 +32,20 @@ __device__ auto shuffle_down(auto value, unsigned offset) {
 __device__ auto shuffle_up(auto value, unsigned offset) {
   return shuffled(value, [&](unsigned word) { return __shfl_up_sync(kFullMask, word, offset); });
 }
+__device__ auto shuffle_from(auto value, unsigned lane) {
+  return shuffled(value, [&](unsigned word) { return __shfl_sync(kFullMask, word, static_cast<int>(lane)); });
+}
 __device__ auto shuffle_xor(auto value, unsigned mask) {
   return shuffled(value, [&](unsigned word) { return __shfl_xor_sync(kFullMask, word, static_cast<int>(mask)); });
+}
+
+/// A value that all lanes have, so that the GPU's compiler knows it: it leaves out code for lanes that took other ways.
+__device__ auto uniform(auto value) {
+#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+  return shuffled(value, [&](unsigned word) { return __reduce_or_sync(kFullMask, word); });
+#else
+  return value;
+#endif
 }
 
 /// Transposes a kCount × kCount square held by kCount neighbouring lanes: lane l gets in values[i] the values[l] of

@@ -5,12 +5,12 @@
 //   DirectSegments   one warp or block per segment, straight from global memory: for long segments of similar lengths
 //   StagedSegments   a few threads per segment, whose elements are staged in shared memory in full tiles: for short
 //                    segments of similar lengths
-//   MergePath        every block has an equal share of the merge path of segment ends and elements (merge_path.cuh):
-//                    for any distribution of lengths, empty segments included
+//   MergedSegments   every warp has an equal share of the merge path of segment ends and elements (merge_path.cuh),
+//                    which it reduces in tiles (segment_tiles.cuh): for any distribution of lengths, empty segments
+//                    included
 //
-// In MergePath, a tile with ends is staged in shared memory and divided equally among the threads; a tile without one
-// is streamed from global memory. The partials of a share's first and last segment are left as carries
-// (segments.cuh), which the last block or a second kernel of one block combines.
+// In MergedSegments, the partials of a share's first and last segment are left as carries (segments.cuh). The first warp
+// of a block combines those of its warps; the last block, or a second kernel of one block, those of the blocks.
 //
 // The order of combination depends only on the offsets, the grid and the array's alignment.
 //
@@ -19,7 +19,8 @@
 #pragma once
 
 #include "combine.cuh"
-#include "merge_path.cuh"
+#include "segment_tiles.cuh"
+#include "staged_run.cuh"
 
 namespace hone {
 
@@ -99,77 +100,54 @@ struct StagedSegments {
   }
 };
 
+/// Every warp has an equal share of the merge path.
 template <class Op, class Arrays, unsigned kBlockThreads, unsigned kPacks>
-struct MergePath {
-  using In = typename Op::In;
+struct MergedSegments {
   using Index = typename Op::Index;
-  using Tile = MergePathTile<Op, Arrays, kBlockThreads, kPacks>;
-  static constexpr unsigned kTileItems = Tile::kTileItems;
-  using Search = PathSearch<Arrays, kBlockThreads, kTileItems, Tile::kMaxEnds>;
-  using Position = typename Search::Position;
+  using State = typename Op::State;
+  using Tiles = SegmentTiles<Op, Arrays, kPacks>;
+  static constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
+  static constexpr unsigned kTileElements = kWarps * Tiles::kTileElements;
+  static constexpr unsigned kTileBytes = kWarps * sizeof(typename Tiles::Shared);
 
-  /// Reduces the share of a block, tile by tile; `carries` are the partials that it leaves for combine_carries().
-  static __device__ void reduce_share(const Arrays& arrays, Carry<Op>& carries) {
-    __shared__ typename Tile::Shared shared;
-    Combine<Op, kBlockThreads, 1, Grid::none, true> combine;
-    const Index origin = arrays.offset(0);
-    const Index element_count = arrays.offset(arrays.count) - origin;
-    const Index share = (arrays.count + element_count) / gridDim.x;
-    const Index longer = (arrays.count + element_count) % gridDim.x;  // the first blocks have one more item
-    const Index b = blockIdx.x;
-    const Index item = b * share + (b < longer ? b : longer);
-    const Search search{arrays, origin, item + share + (b < longer ? 1 : 0)};
-    const Index least = item > element_count ? item - element_count : 0;
-    const Index most = item < arrays.count ? item : arrays.count;
+  /// What a warp leaves to its block.
+  struct OfWarp {
+    Carry<Op> carry;
+    unsigned has_end;
+  };
 
-    Position at{item, search.template ends_before<4>(least, most, item)};
-    const Index first_of_block = at.segment;
-    auto carry = Op::identity();  // in thread 0
-    Position next = search.tile_end(at, kBlockThreads);
-    while (at.item < search.stop) {
-      const Index element = origin + (at.item - at.segment);
-      const Index begin = arrays.offset(at.segment);
-      if (next.segment == at.segment) {  // no end in this tile: stream from global memory up to the next end
-        const Index end = arrays.offset(at.segment + 1);
-        const Index last = end - element < search.stop - at.item ? end : element + (search.stop - at.item);
-        if (threadIdx.x != 0) carry = Op::identity();
-        arrays.range(element, last, begin)
-            .template accumulate_share<Op, kBlockThreads, kPacks>(carry, threadIdx.x, 0, 1);
-        combine.to_first(carry);
-        at.item += last - element;
-        next = search.tile_end(at, kBlockThreads);
-        continue;
-      }
-
-      const unsigned ends = static_cast<unsigned>(next.segment - at.segment);
-      const unsigned elements = static_cast<unsigned>(next.item - at.item) - ends;
-      const typename Tile::Contents contents{element, at.segment, begin, elements, ends};
-      const In* const staged = Tile::Run::copy(shared.elements, arrays.in + element, elements);
-#pragma unroll 4
-      for (unsigned j = threadIdx.x; j < ends; j += kBlockThreads)
-        shared.ends[j] = static_cast<unsigned short>(arrays.offset(at.segment + 1 + j) - element);
-      if (threadIdx.x == 0) shared.ends[ends] = Tile::kNoEnd;
-      const Position after_next = search.tile_end(next, 2 * ends + kWarpThreads);  // while the loads are in flight
-      wait_for_copies();
-      __syncthreads();
-      carry = Tile::reduce_tile(shared, staged, contents, carry);
-      __syncthreads();
-      Tile::write_segments(arrays, shared, contents, first_of_block, carries);
-      __syncthreads();
-      at = next;
-      next = after_next;
+  /// Called by the first warp: completes the segments that several warps of the block share, but for the block's first.
+  static __device__ void join_warps(const Arrays& arrays, const OfWarp* warps, Carry<Op>& of_block) {
+    const unsigned lane = threadIdx.x;
+    const bool has_end = lane < kWarps && warps[lane % kWarps].has_end != 0;
+    const unsigned with_end = __ballot_sync(kFullMask, has_end);
+    State tail = lane < kWarps ? warps[lane % kWarps].carry.tail.value() : Op::identity();
+    tail = tails_up_to_here<Op>(tail, with_end);
+    const State before = of_lane_before<Op>(tail);
+    if (has_end) {
+      const Index segment = warps[lane].carry.segment;
+      const State whole = Op::combine(before, warps[lane].carry.head);
+      if ((with_end & ((1u << lane) - 1)) == 0) of_block.head = whole;
+      else arrays.write(segment, arrays.offset(segment + 1) - arrays.offset(segment), whole);
     }
-    if (threadIdx.x == 0) {
-      carries.segment = first_of_block;
-      carries.tail = carry;
-    }
+    if (lane == 0) of_block.segment = warps[0].carry.segment;
+    if (lane == kWarps - 1) of_block.tail = tail;
   }
 
   /// kGrid is last_block, or publish for combine_shares().
   template <Grid kGrid>
   static __device__ void reduce(const SegmentsArguments& arguments) {
+    __shared__ typename Tiles::Shared shared[kWarps];
+    __shared__ OfWarp warps[kWarps];
+    pdl_release_then_wait();
     const Arrays arrays{arguments};
-    reduce_share(arrays, partials_in<Carry<Op>>(arguments.workspace)[blockIdx.x]);
+    const unsigned warp = uniform(threadIdx.x / kWarpThreads);
+    const auto share = MergePath<Arrays>{arrays}.share(static_cast<Index>(blockIdx.x) * kWarps + warp,
+                                                       static_cast<Index>(gridDim.x) * kWarps);
+    Tiles(arrays, share, shared[warp]).reduce(warps[warp].carry);
+    warps[warp].has_end = share.first_segment < share.behind_segments;
+    __syncthreads();
+    if (warp == 0) join_warps(arrays, warps, partials_in<Carry<Op>>(arguments.workspace)[blockIdx.x]);
     if constexpr (kGrid == Grid::last_block) {
       __syncthreads();
       if (is_last_block(arguments.workspace))
@@ -178,7 +156,7 @@ struct MergePath {
   }
 };
 
-/// The second kernel of MergePath, of one block.
+/// The second kernel of MergedSegments, of one block.
 template <class Op, class Arrays, unsigned kBlockThreads>
 __device__ void combine_shares(const SegmentsArguments& arguments) {
   pdl_release_then_wait();

@@ -38,6 +38,29 @@ struct Segments {
   __device__ void write(Index segment, Index n, State state) const { Op::write(state, n, out + segment * kOutputs); }
 };
 
+/// A segmented scan over a warp: the tails from the last lane with an end to this lane, combined. Bit l of `with_end`
+/// says that lane l has an end. Every lane must call it.
+template <class Op>
+__device__ typename Op::State tails_up_to_here(typename Op::State tail, unsigned with_end) {
+  const unsigned lane = threadIdx.x % kWarpThreads;
+  const unsigned up_to_here = with_end & (kFullMask >> (kWarpThreads - 1 - lane));
+  const unsigned first_of_run =
+      up_to_here == 0 ? 0 : kWarpThreads - 1 - static_cast<unsigned>(__clz(static_cast<int>(up_to_here)));
+#pragma unroll
+  for (unsigned offset = 1; offset < kWarpThreads; offset *= 2) {
+    const auto before = shuffle_up(tail, offset);
+    if (lane >= first_of_run + offset) tail = Op::combine(before, tail);
+  }
+  return tail;
+}
+
+/// What the lane before has of `value`; the identity in the first lane.
+template <class Op>
+__device__ typename Op::State of_lane_before(typename Op::State value) {
+  const auto before = shuffle_up(value, 1);
+  return threadIdx.x % kWarpThreads == 0 ? Op::identity() : before;
+}
+
 /// An exclusive segmented scan over the block: returns the carry into this thread, the tails since the last thread with
 /// an end. In thread 0 it sets `all` to the tail of the block. Each of kThreads threads must call it; two calls need a
 /// barrier between them.
@@ -51,20 +74,12 @@ __device__ typename Op::State carried_in(typename Op::State tail, bool has_end, 
   const unsigned warp = threadIdx.x / kWarpThreads;
 
   const unsigned with_end = __ballot_sync(kFullMask, has_end);
-  const unsigned up_to_here = with_end & (kFullMask >> (kWarpThreads - 1 - lane));
-  const unsigned first_of_run =
-      up_to_here == 0 ? 0 : kWarpThreads - 1 - static_cast<unsigned>(__clz(static_cast<int>(up_to_here)));
-#pragma unroll
-  for (unsigned offset = 1; offset < kWarpThreads; offset *= 2) {
-    const State before = shuffle_up(tail, offset);
-    if (lane >= first_of_run + offset) tail = Op::combine(before, tail);
-  }
+  tail = tails_up_to_here<Op>(tail, with_end);
   if (lane == kWarpThreads - 1) {
     of_warp[warp] = tail;
     ends_in_warp[warp] = with_end;
   }
-  State before = shuffle_up(tail, 1);
-  if (lane == 0) before = Op::identity();
+  State before = of_lane_before<Op>(tail);
   __syncthreads();
 
   const auto behind_last_end = [&](unsigned warps) {

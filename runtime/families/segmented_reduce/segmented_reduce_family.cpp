@@ -18,6 +18,7 @@ namespace hone {
 namespace {
 
 constexpr int kPackBytes = 16;
+constexpr std::int32_t kFewestThreads = 64;
 constexpr int kJoinThreads = 1024;
 
 /// The memory latencies in which a block scans as many partials as it has threads: 2^24 f32 in 4096 segments by 256
@@ -27,10 +28,12 @@ constexpr double kCombiningLatencies = 1.4;
 
 /// Static shared memory that leaves room for several blocks.
 constexpr std::int64_t kMostTileBytes = 24 << 10;
-constexpr std::int64_t kMostMergedBytes = 40 << 10;
 
-/// Fewer, and dividing a tile costs more than going through it.
-constexpr int kLeastMergedItems = 7;
+/// Of a lane, whose ends are bits of one word.
+constexpr int kMostMergedElements = 32;
+
+/// Of so few elements and bytes, the scan of a tile costs more than going through it.
+constexpr int kLeastMergedElements = 8, kLeastMergedBytes = 32;
 
 /// Each may take a register of its own.
 constexpr int kMostBytesOfSmallElements = 64;
@@ -49,28 +52,28 @@ bool counts_in_64_bits(const Problem& problem) {
 struct Layout : SegmentedPolicy {
   const Problem& problem;
   std::int64_t segments = problem.extents[0], elements = problem.extents[1], element = element_bytes(problem);
-  std::int64_t merged_items = block_threads * (thread_bytes / element - 1);  ///< of a tile
+  std::int64_t lane_elements = thread_bytes / element;  ///< of a tile
   std::int64_t tile_bytes = std::int64_t{block_threads} * thread_bytes;
   std::int64_t tiles;  ///< of the grid-stride loop
 
   Layout(const Problem& of, const Policy& policy) : SegmentedPolicy(policy.as<SegmentedPolicy>()), problem(of) {
     const std::int64_t items = is_merged() ? segments + elements : segments;
-    const std::int64_t tile_items = is_merged() ? merged_items : block_threads / group_threads();
-    tiles = tile_items > 0 ? at_least_one(divide_up(items, tile_items)) : 1;
+    const std::int64_t tile_items = is_merged() ? merged_elements() : block_threads / group_threads();
+    tiles = at_least_one(divide_up(items, tile_items));
   }
 
-  /// Ends of segments in a merged tile: kMaxEnds of merge_path.cuh. A tile with more is cut short.
-  std::int64_t most_ends() const { return std::min<std::int64_t>(merged_items / 4, 4 * block_threads); }
+  /// In the merged tiles of a block's warps.
+  std::int64_t merged_elements() const { return block_threads * lane_elements; }
 
-  /// The memory latencies of a merged tile, in which its block has next to nothing in flight: the search for its end,
-  /// its elements, the scan and the results. 2^16 elements in 2^12 segments, a tile for each block, take 6.3 to 7.5 µs
-  /// with 7 to 31 items a thread. Tiles that are cut short take a search for each part: 2^16 elements in 2^20 segments
-  /// take 23 to 34 µs. Fitted to nine problems (f32, H100, CUDA 13.0, 2026-11-25).
+  /// The offsets that a lane has at a time: kRounds of segment_window.cuh. A tile with more ends is reduced in parts.
+  std::int64_t lane_offsets() const { return at_least_one(lane_elements / 8); }
+
+  /// The memory latencies of a merged tile, whose loads are under way while the tile before is reduced: the loads of
+  /// offsets for each of its parts, and a few cycles an element. Not measured.
   double merged_latencies() const {
-    constexpr double kOfTile = 7, kOfPart = 13, kOfItem = 0.09;
-    const double parts = static_cast<double>(segments) / static_cast<double>(tiles * at_least_one(most_ends()));
-    const double of_items = kOfItem * static_cast<double>(thread_bytes / element - 1);
-    return std::max(kOfTile, parts > 1 ? kOfPart * parts : 0) + of_items;
+    constexpr double kOfPart = 1.5, kOfElement = 0.02;
+    const double parts = static_cast<double>(segments) / static_cast<double>(tiles * block_threads * lane_offsets());
+    return kOfPart * std::max(1.0, parts) + kOfElement * static_cast<double>(lane_elements);
   }
 
   bool is_direct() const { return !is_merged() && !is_in_tiles(); }
@@ -81,15 +84,20 @@ struct Layout : SegmentedPolicy {
   std::size_t carry_bytes() const { return (has_wide_index() ? 8 : 4) + 2 * state(); }
   std::int64_t grid(std::int64_t max_blocks) const { return std::min(max_blocks, tiles); }
 
-  /// Static, of a tile: its elements, and ends and states for a part of the items.
+  /// Static, of a tile in shared memory. Merged tiles are of a warp: for each lane its elements of two, a word of ends,
+  /// and the States of its elements (SegmentTiles::Shared).
   std::int64_t smem_bytes() const {
-    const std::int64_t ends = is_merged() ? most_ends() : 0;
-    return is_direct() ? 0 : tile_bytes + ends * static_cast<std::int64_t>(2 + state());
+    if (is_direct()) return 0;
+    if (!is_merged()) return tile_bytes;
+    const auto odd_packs = [](std::int64_t bytes) { return (divide_up(bytes, kPackBytes) | 1) * kPackBytes; };
+    const std::int64_t of_states = odd_packs(lane_elements * static_cast<std::int64_t>(state()));
+    return block_threads * (2 * odd_packs(thread_bytes) + 4 + of_states);
   }
 
-  /// Beside the tile: the scan over the warps has a state and a flag of each, and tile and ticket some words.
+  /// Beside the tiles: what each warp leaves to its block, a state and a flag of each in the scan over them, and some
+  /// words of the ticket.
   std::int64_t scan_smem_bytes() const {
-    return is_merged() ? block_threads / 32 * static_cast<std::int64_t>(4 + state()) + 64 : 0;
+    return is_merged() ? block_threads / 32 * static_cast<std::int64_t>(8 + carry_bytes() + state()) + 64 : 0;
   }
 
   Reason check_canonical() const {
@@ -130,18 +138,19 @@ struct View : PolicyView<Layout> {
   double thread_elements = segment_bytes / static_cast<double>(element) / group_threads();
   double group_load = static_cast<double>(group_threads()) * thread_bytes;
 
-  /// Whether 1024 threads of an SM leave each registers enough for its tile.
-  bool fits_half() const {
-    return is_merged() && thread_bytes <= 64 && element == 4 && state_bytes(reduce_spec_of(problem), true) == 4 &&
-           !has_wide_index();
+  /// Whether a block has so few threads though twice as many would have shared memory enough.
+  bool is_small_block() const {
+    return block_threads == kFewestThreads && !(is_merged() && 2 * smem_bytes() > kMostStaticSmemBytes);
   }
 };
+
+constexpr PruneRule<View> kNoSmallBlocks{"blocks of 64 threads are for wide States", kNotMeasured,
+                                         [](const View& v) { return v.is_small_block(); }};
 
 /// The rules for policies of the canonical tree.
 constexpr std::array<PruneRule<View>, 4> kCanonicalRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
-    {"chunks take more registers than 1024 threads of an SM leave each", kNotMeasured,
-     [](const View& v) { return v.min_blocks == MinBlocks::one_half; }},
+    kNoSmallBlocks,
     {"a warp loads a chunk at once, at least", kNotMeasured,
      [](const View& v) { return v.thread_bytes < kLaneChunkBytes; }},
     {"segments are shorter than what their threads load at once", kNotMeasured,
@@ -151,22 +160,17 @@ constexpr std::array<PruneRule<View>, 4> kCanonicalRules{{
      }},
 }};
 
-constexpr std::array<PruneRule<View>, 11> kPruneRules{{
+constexpr std::array<PruneRule<View>, 10> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
-    {"the registers that 1024 threads leave are too few, or more than are needed",
-     "NVRTC of CUDA 13.0, sm_90: 64 bytes of f32 fit 64 registers without spills, where the compiler takes 72 by "
-     "itself",
-     [](const View& v) { return v.min_blocks == MinBlocks::one_half && !v.fits_half(); }},
-    {"1024 threads of an SM fit without spills",
-     "NVRTC of CUDA 13.0, sm_90: 64 bytes of f32 fit 64 registers without spills, where the compiler takes 72 by "
-     "itself",
-     [](const View& v) { return v.min_blocks != MinBlocks::one_half && v.fits_half() && !is_host(v.facts); }},
+    kNoSmallBlocks,
     {"so many bytes of small elements are more than the registers hold", kNotMeasured,
      [](const View& v) { return v.element <= 2 && v.thread_bytes > kMostBytesOfSmallElements; }},
-    {"a thread has so few items that dividing them costs more", "107.0 % (H100, prune_rules)",
-     [](const View& v) { return v.is_merged() && v.merged_items < std::int64_t{kLeastMergedItems} * v.block_threads; }},
+    {"a lane has so few elements that the scan of a tile costs more", kNotMeasured,
+     [](const View& v) {
+       return v.is_merged() && v.lane_elements < kLeastMergedElements && v.thread_bytes < kLeastMergedBytes;
+     }},
     {"tiles leave shared memory for too few blocks", "101.1 % (H100, prune_rules)",
-     [](const View& v) { return v.smem_bytes() > (v.is_merged() ? kMostMergedBytes : kMostTileBytes); }},
+     [](const View& v) { return v.is_in_tiles() && v.smem_bytes() > kMostTileBytes; }},
     {"a thread has too many elements of a segment, one after the other", "27 times as slow (H100, prune_rules)",
      [](const View& v) { return v.is_in_tiles() && v.thread_elements > 64; }},
     {"most threads of a segment have no element",
@@ -179,7 +183,7 @@ constexpr std::array<PruneRule<View>, 11> kPruneRules{{
      [](const View& v) { return v.is_direct() && v.scope == Scope::warp && v.segment_bytes > 256 * v.group_load; }},
     {"the loads of a thread of less than 128 bytes, and those into shared memory, are in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24, 8 pairs of units of f32: min_blocks=1 brings 9 loads in flight to 16 for "
-     "128 bytes of direct segments (2 of 2), 3 to 4 for 16 bytes (2 of 3), and changes none of 3 of MergePath. 1024 "
+     "128 bytes of direct segments (2 of 2), 3 to 4 for 16 bytes (2 of 3). 1024 "
      "segments of 2^24 floats by the best policies with unset and 1: 100.0, 107.6 % (H100, parameter_effects_shapes)",
      [](const View& v) { return v.min_blocks == MinBlocks::one && (!v.is_direct() || v.thread_bytes < 128); }},
 }};
@@ -194,9 +198,9 @@ const ParameterSpace& SegmentedPolicy::space() {
                   combine_parameter({Combine::last_block, Combine::second_kernel}).only_if("scope", {Scope::grid})},
       PolicyField{&P::threads_per_segment,
                   ordinal("threads_per_segment", {1, 4, 16, 32}).only_if("scope", {Scope::warp})},
-      PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512})},
+      PolicyField{&P::block_threads, ordinal("block_threads", {kFewestThreads, 128, 256, 512})},
       PolicyField{&P::thread_bytes, ordinal("thread_bytes", {16, 32, 64, 128})},
-      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::one_half})});
+      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})});
   return space;
 }
 
@@ -238,9 +242,9 @@ std::string SegmentedReduceFamily::arithmetic(const Problem& problem) const {
 Reason SegmentedReduceFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
                                        const DeviceFacts& facts) const {
   const Layout layout(problem_class.typical(), policy);
-  const bool has_items = !layout.is_merged() || layout.merged_items >= layout.block_threads;
+  const bool has_too_many = layout.is_merged() && layout.lane_elements > kMostMergedElements;
   return first_reason({check_blocks(facts, layout.block_threads),
-                       reason_if(!has_items, "a tile has fewer items than threads"),
+                       reason_if(has_too_many, "a lane of a merged tile has at most 32 elements"),
                        check_static_smem(layout.smem_bytes() + layout.scan_smem_bytes()),
                        is_canonical(layout.problem) ? layout.check_canonical() : Reason()});
 }
@@ -258,7 +262,7 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
   const OperationSource op = operation_source(spec, segmented.has_wide_index());
   const bool is_tree = is_canonical(problem);
   const std::string_view division = is_tree                   ? "CanonicalSegments"
-                                    : segmented.is_merged()   ? "MergePath"
+                                    : segmented.is_merged()   ? "MergedSegments"
                                     : segmented.is_in_tiles() ? "StagedSegments"
                                                               : "DirectSegments";
 
@@ -280,8 +284,9 @@ Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy
       fmt::arg("carry", segmented.carry_bytes()), fmt::arg("workspace_header", kWorkspaceHeaderBytes),
       fmt::arg("pack", kPackBytes));
   if (segmented.is_merged())
-    unit.source += fmt::format("static_assert(Kernel::kTileItems == {}, \"host and device disagree on the tile\");\n",
-                               segmented.merged_items);
+    unit.source += fmt::format("static_assert(Kernel::kTileElements == {} && Kernel::kTileBytes == {},\n"
+                               "              \"host and device disagree on the tile\");\n",
+                               segmented.merged_elements(), segmented.smem_bytes());
 
   const std::string argument = segmented.joins_in_second_kernel() ? "hone::Grid::publish"
                                : segmented.is_merged()            ? "hone::Grid::last_block"
@@ -362,8 +367,9 @@ std::string SegmentedReduceFamily::refuse_contents(const Problem& problem, int,
   return "";
 }
 
-/// Upper bounds: an element goes through its thread's items and the scan of a tile, or through a stream; what the block
-/// has of the segment through another tile, and the shares of blocks through one more scan.
+/// Upper bounds: an element goes through its lane's elements and the scan of a tile, or through the tiles in which no
+/// segment ends; what the warp has of the segment through another tile, and the shares of warps and of blocks through a
+/// scan each.
 std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
   const Layout segmented(problem, candidate.policy);
   const std::int64_t threads = segmented.group_threads();
@@ -376,8 +382,8 @@ std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const 
   if (segmented.is_direct()) return segmented.elements / (threads * thread_elements) + levels;
   const std::int64_t grid = segmented.grid(candidate.geometry.max_blocks);
   const std::int64_t rounds = (segmented.segments + segmented.elements) / grid / (threads * thread_elements) + 1;
-  const std::int64_t scan = 5 + 32 + 3;
-  return levels + rounds + 2 * (thread_elements + scan) + scan + grid / segmented.block_threads + 1;
+  const std::int64_t of_warp = 5 + 3, of_block = of_warp + 32;  // scans
+  return levels + rounds + 2 * (thread_elements + of_warp) + of_warp + of_block + grid / segmented.block_threads + 1;
 }
 
 const KernelFamily& segmented_reduce_family(DType offsets) {

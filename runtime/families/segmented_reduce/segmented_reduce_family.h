@@ -13,7 +13,7 @@
 namespace hone {
 
 /// The policies of segmented reductions, in the words of segmented_reduce.cuh: a grid divides segments and elements
-/// evenly (MergePath); 1, 4 or 16 lanes take a segment from a tile in shared memory (StagedSegments); a warp or a block
+/// evenly (MergedSegments); 1, 4 or 16 lanes take a segment from a tile in shared memory (StagedSegments); a warp or a block
 /// takes a segment (DirectSegments).
 struct SegmentedPolicy {
   Scope scope = Scope::grid;              ///< of a segment
@@ -27,7 +27,7 @@ struct SegmentedPolicy {
   bool is_in_tiles() const { return scope == Scope::warp && threads_per_segment < 32; }
   bool joins_in_second_kernel() const { return is_merged() && combine == Combine::second_kernel; }
 
-  /// Threads that take a segment together; of MergePath, all of the block.
+  /// Threads that take a segment together; of MergedSegments, all of the block.
   int group_threads() const { return scope == Scope::warp ? threads_per_segment : block_threads; }
 
   static const ParameterSpace& space();

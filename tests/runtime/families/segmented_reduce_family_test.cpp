@@ -151,18 +151,28 @@ TEST(SegmentedReduceFamily, AFewDozenPoliciesRemainForEveryShape) {
       }
 }
 
-/// 49,496 bytes with the scan over 16 warps, 48 KiB without: ptxas refuses it (CUDA 13.0).
-TEST(SegmentedReduceFamily, ATileThatLeavesNoSharedMemoryForTheScanIsNotValid) {
-  const Problem problem =
-      segmented_reduce_problem({.op = ReduceOp::minmax, .dtype = DType::f64}, DType::i64, 1 << 10, 1 << 24);
-  const auto code_of = [&](std::string_view part) {
-    for (const Policy& policy : problem.family->space().all())
-      if (problem.family->space().to_string(policy).find(part) != std::string::npos)
-        return problem.family->is_valid(problem, policy, h100_facts()).code;
-    throw std::out_of_range(std::string(part));
+/// States of 16 bytes take as much shared memory as elements in flight.
+TEST(SegmentedReduceFamily, TilesWithoutSharedMemoryEnoughAndLanesWithTooManyElementsAreNotValid) {
+  const auto code_of = [](const ReduceSpec& spec, std::int32_t threads, std::int32_t bytes) {
+    const Problem problem = segmented_reduce_problem(spec, DType::i64, 1 << 10, 1 << 24);
+    return problem.family->is_valid(problem, policy(kGrid, threads, bytes), h100_facts()).code;
   };
-  EXPECT_EQ(code_of("combine=last_block block_threads=512 thread_bytes=64"), ReasonCode::static_smem);
-  EXPECT_EQ(code_of("combine=last_block block_threads=256 thread_bytes=64"), ReasonCode::none);
+  const ReduceSpec wide{.op = ReduceOp::minmax, .dtype = DType::f64};
+  EXPECT_EQ(code_of(wide, 256, 64), ReasonCode::static_smem);
+  EXPECT_EQ(code_of(wide, 128, 64), ReasonCode::none);
+  EXPECT_EQ(code_of({.dtype = DType::f16}, 128, 64), ReasonCode::none);
+  EXPECT_NE(code_of({.dtype = DType::f16}, 128, 128), ReasonCode::none);
+}
+
+TEST(SegmentedReduceFamily, EveryOperationHasAPolicyForAnyLengths) {
+  for (const ReduceOpInfo& op : kReduceOps)
+    for (const DTypeInfo& dtype : kDTypes)
+      for (const std::int64_t elements : {std::int64_t{1} << 24, std::int64_t{1} << 40}) {
+        if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype)) continue;
+        const Problem problem =
+            segmented_reduce_problem({.op = op.op, .dtype = dtype.dtype}, DType::i64, 1 << 20, elements);
+        EXPECT_TRUE(is_among(allowed_policies(problem, h100_facts()), kGrid)) << to_string(problem);
+      }
 }
 
 TEST(SegmentedReduceFamily, FewThreadsTakeShortSegmentsAndBlocksLongOnes) {

@@ -41,13 +41,17 @@ struct SegmentsCase {
   std::int64_t max_blocks = 5;
 };
 
-/// A tile of the smallest merged policies has 896 items of f32.
+/// The tile of a warp has 256 elements of f32 in the smallest merged policies, and is reduced in parts if more than 31
+/// segments end in it.
 constexpr std::array kSegmentsCases{SegmentsCase{0, 0},
                                     SegmentsCase{1, 0},
                                     SegmentsCase{0, 100},
                                     SegmentsCase{1, 1, "uniform_lengths", 1},
                                     SegmentsCase{700, 5, "uniform_lengths"},
                                     SegmentsCase{31, 895, "uniform_lengths", 1, 1},
+                                    SegmentsCase{32, 256, "uniform_lengths", 0, 1},
+                                    SegmentsCase{62, 257, "uniform_lengths", 0, 1},
+                                    SegmentsCase{1000, 1024, "uniform_lengths", 3, 1},
                                     SegmentsCase{301, 3001, "power_law", 1},
                                     SegmentsCase{3, 6007, "one_segment", 1, 3},
                                     SegmentsCase{1000, 4000, "mostly_empty"},
@@ -133,8 +137,8 @@ TEST_P(SegmentsCheck, IsRightInEveryOrder) {
       if (kSanitized && rotation % 2 != 0) continue;
       const NanPolicy nan = rotation % 3 == 0 ? NanPolicy::ignore : NanPolicy::propagate;
       const DType offsets = rotation % 2 == 0 ? DType::i32 : DType::i64;
-      segmented.thread_bytes = dtype.size_bytes == 8 ? 64 : rotation % 5 == 0 && !is_merged ? 16 : 32;
-      segmented.block_threads = rotation % 7 == 0 ? 256 : 128;
+      segmented.thread_bytes = dtype.size_bytes == 8 ? 64 : dtype.size_bytes == 1 || rotation % 5 == 0 ? 16 : 32;
+      segmented.block_threads = is_merged ? 64 : rotation % 7 == 0 ? 256 : 128;
       const Policy policy = Policy::of(segmented);
       HostCheck check = check_of({.op = op.op, .dtype = dtype.dtype, .nan = nan}, offsets, policy, rotation);
       const HostCheckReport report = check_on_host(check);
