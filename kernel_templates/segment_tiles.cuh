@@ -152,7 +152,7 @@ class SegmentTiles {
   __device__ void reduce_elements(const ElementPack* elements, unsigned ends, const TilePart<Index>& part) {
     const unsigned with_end = __ballot_sync(kFullMask, ends != 0);
     // Where the segment behind a place begins: that of the part, perhaps in another share.
-    const Index begin_of_part = window_.begin();
+    const Index begin_of_part = window_.begin_at(part.first + part.from);
     const auto begin_behind = [&](unsigned place) { return place == part.from ? begin_of_part : part.first + place; };
     const unsigned before = with_end & ((1u << lane_) - 1);
     const unsigned nearest = highest_bit(before) % kWarpThreads;

@@ -63,6 +63,13 @@ struct SegmentWindow {
   /// Where segment `first` begins.
   __device__ Index begin() const { return shuffle_from(offsets[0], 0); }
 
+  /// Where the segment begins that holds `element`, the first that was not reduced yet: the segments behind `first`
+  /// hold no element before it.
+  __device__ Index begin_at(Index element) const {
+    const Index begin_of_first = begin(), behind_first = shuffle_from(offsets[0], 1);
+    return behind_first <= element ? element : begin_of_first;
+  }
+
   /// The number of segments that end at an element's beginning or before.
   __device__ unsigned ends_up_to(Index element) const {
     unsigned count = 0;

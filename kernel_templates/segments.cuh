@@ -84,6 +84,7 @@ __device__ typename Op::State carried_in(typename Op::State tail, bool has_end, 
 
   const auto behind_last_end = [&](unsigned warps) {
     State state = Op::identity();
+#pragma unroll 1  // else ptxas loads four at once, beyond the arrays where a block has two warps
     for (unsigned w = 0; w < warps; ++w) state = ends_in_warp[w] != 0 ? of_warp[w] : Op::combine(state, of_warp[w]);
     return state;
   };
