@@ -52,7 +52,7 @@ struct FloatFormat {
   bool has_infinity = true;
 };
 
-/// Whether T is one of the types below.
+/// True for the types below.
 template <class T>
 inline constexpr bool kIsSmallFloat = requires { T::kFormat; };
 

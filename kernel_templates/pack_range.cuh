@@ -79,7 +79,7 @@ struct TwoArrays {
   __device__ ElementPack pack(auto head, auto i) const { return {a.pack(head, i), b.pack(head, i)}; }
 };
 
-/// Whether the tail is padded to a full tile, with copies of its first pack or with neutral().
+/// True if the tail is padded to a full tile, with copies of its first pack or with neutral().
 template <class Op>
 inline constexpr bool kPadsTail = Op::kIdempotent || Op::kHasNeutral;
 

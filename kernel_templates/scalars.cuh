@@ -62,7 +62,7 @@ __device__ To convert(From x) {
   else return static_cast<To>(x);
 }
 
-/// Whether x is NaN; false for types without NaN.
+/// True if x is NaN; false for types without NaN.
 template <class T>
 __device__ bool is_nan(T x) {
   if constexpr (kIsSmallFloat<T>) return is_nan(static_cast<float>(x));

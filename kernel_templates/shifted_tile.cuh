@@ -64,7 +64,7 @@ struct ShiftedTile {
     return at;
   }
 
-  /// Whether the pack at `offset` is inside the input, which ends at `end`, in bytes; at least a pack.
+  /// True if the pack at `offset` is inside the input, which ends at `end`, in bytes; at least a pack.
   static __device__ bool is_inside(long long offset, long long end) {
     return static_cast<unsigned long long>(offset) <= static_cast<unsigned long long>(end - kPackBytes);
   }

@@ -89,7 +89,7 @@ __device__ int extreme_byte(const ElementPack (&tile)[kPacks]) {
   return kSigned ? static_cast<int>(one) >> 24 : static_cast<int>(one >> 24);
 }
 
-/// Whether any (or all) elements of a tile are nonzero.
+/// True if any (or all) elements of a tile are nonzero.
 template <bool kAll, class ElementPack, unsigned kPacks>
 __device__ bool truth_of_bytes(const ElementPack (&tile)[kPacks]) {
   if constexpr (kAll) {

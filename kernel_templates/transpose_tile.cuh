@@ -117,7 +117,7 @@ struct TransposeTile {
             .columns = at_most(given.columns - column, kTileColumns)};
   }
 
-  /// Whether the block of elements at `block` is completely inside the matrix.
+  /// True if the block of elements at `block` is completely inside the matrix.
   template <bool kFull>
   static __device__ bool is_inside(const Place& at, Position block) {
     return kFull || ((block.across + 1) * kWidth <= at.columns && (block.down + 1) * kWidth <= at.rows);
