@@ -1,6 +1,5 @@
-// PackRange: elements that begin at any address, of one array or of the pairs of two, as single elements before the
-// first aligned pack, packs, and single elements behind the last full pack; and the loops of threads over tiles of
-// packs.
+// PackRange: elements that begin at any address, of one array or of the pairs of two, as single elements, aligned packs
+// and single elements behind the last full pack; and the loops of threads over tiles of packs.
 #pragma once
 
 #include "lanes.cuh"

@@ -1,5 +1,4 @@
-// Scalar types: type traits, conversions between all of them, their bounds, maximum and minimum with NaN policies, and
-// the exponential and logarithm of accumulators.
+// Scalar types: traits, conversions between all of them, bounds, maximum and minimum with NaN policies, 2^x and log₂ x.
 #pragma once
 
 #include "half.cuh"

@@ -71,9 +71,8 @@ struct ShiftedTile {
 
   static __device__ bool is_there(const Place& at, unsigned row) { return row - at.first < at.end - at.first; }
 
-  // A warp loads kSpanPacks neighbouring packs of each of four rows at once. These rows are kPack apart, so they are
-  // equally aligned and their addresses in shared memory differ by a constant. The last pack of each row is loaded by
-  // one thread per row.
+  // A warp loads kSpanPacks neighbouring packs of each of four rows at once. These rows are kPack apart: equally
+  // aligned, at a constant distance in shared memory. The last pack of each row is loaded by one thread per row.
   static constexpr unsigned kSpanPacks = 8, kSpanRows = 4;
   static constexpr unsigned kSpans = kTileColumns / (kSpanPacks * kPack);
   static constexpr unsigned kPhases = kWarps < kPack ? kPack / kWarps : 1;  ///< rows of a group per warp

@@ -1,5 +1,4 @@
-// A tile of transpose.cuh: loaded in packs of input rows, transposed block by block in registers, staged in shared
-// memory and stored in packs of output rows.
+// A tile of transpose.cuh: the addresses, and the steps from packs of input rows to packs of output rows.
 #pragma once
 
 #include "pack.cuh"
