@@ -1,7 +1,8 @@
 // Measures what tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare launch of the same kernel
-// with the same arguments and attributes, in one run: cudaLaunchKernelExC, or Device::launch() of the host device, which
-// runs the kernel. "added" is the median of the differences between neighbouring batches. Rows differ in n, in the plans
-// that the session has in memory, and in the threads that call it at once, each with its own stream and arrays.
+// with the same arguments and attributes, in one run: cudaLaunchKernelExC, or Device::launch() of the host device,
+// which runs the kernel. "added" is the median of the differences between neighbouring batches. Rows differ in n, in
+// the plans that the session has in memory, and in the threads that call it at once, each with its own stream and
+// arrays.
 #include <algorithm>
 #include <array>
 #include <barrier>
