@@ -1,7 +1,8 @@
-// What tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare launch of the same kernel with the
-// same arguments and attributes, in one run: cudaLaunchKernelExC, or Device::launch() of the host device, which runs the
-// kernel. "added" is the median of the differences between neighbouring batches. Rows differ in n, in the plans that the
-// session has in memory, and in the threads that call it at once, each with its own stream and arrays.
+// Measures what tuned_reduce() adds to a launch: CPU time per call on a hit, next to a bare launch of the same kernel
+// with the same arguments and attributes, in one run: cudaLaunchKernelExC, or Device::launch() of the host device,
+// which runs the kernel. "added" is the median of the differences between neighbouring batches. Rows differ in n, in
+// the plans that the session has in memory, and in the threads that call it at once, each with its own stream and
+// arrays.
 #include <algorithm>
 #include <array>
 #include <barrier>
@@ -194,7 +195,7 @@ struct Row {
   int plans, threads;
 };
 
-/// Of times in nanoseconds, in one list.
+/// Returns the median and spread of times in nanoseconds.
 Timing timing_of(const std::vector<double>& ns) {
   return {.median_us = median(ns) / 1000,
           .spread_us = (quantile(ns, 0.75) - quantile(ns, 0.25)) / 2000,

@@ -1,5 +1,5 @@
-// What the host device costs: a meeting of threads, and the sum of n floats with a tuned policy. In a build with
-// sanitizers the same figures say how much slower the checks make it (host_device_slowdown makes the table).
+// Measures the cost of the host device: a meeting of threads, and the sum of n floats with a tuned policy. In a build
+// with sanitizers the same figures say how much slower the checks make it (host_device_slowdown makes the table).
 //
 // Every figure is the smallest of several, since other work on the machine only adds.
 #include <hone/device.h>

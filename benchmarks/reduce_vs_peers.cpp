@@ -68,7 +68,7 @@ CellSelection selection_of(const Options& options) {
   return selection;
 }
 
-/// Whether everyone had the same results.
+/// Returns true if everyone had the same results.
 bool run(const Options& options) {
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };

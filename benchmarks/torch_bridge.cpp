@@ -76,7 +76,7 @@ struct Matrix {
   std::uint32_t alignment;
 };
 
-/// What can be asked for, by name: the Problem that the public call asks for.
+/// A call by its name, and the Problem that it asks for.
 struct Kind {
   std::string_view name;
   Problem (*make)(std::string_view operation, const Matrix& matrix);

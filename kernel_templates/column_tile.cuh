@@ -6,11 +6,15 @@
 
 namespace hone {
 
-/// The alignment of rows, and how threads load packs from them.
+/// The alignment of rows, and how threads load packs from them: aligned packs, even if rows are not.
 enum class RowStarts {
-  aligned,        ///< every row starts at a multiple of a pack
-  phase_matched,  ///< rows start anywhere; the rows of one thread all have the same alignment
-  shifted_loads,  ///< rows start anywhere; each pack is extracted from two aligned ones
+  aligned,  ///< every row starts at a multiple of a pack
+  /// A thread's rows are a multiple of kPackElements rows apart, so they all have the same alignment. The outermost
+  /// threads of a row drop the columns of neighbouring tiles that they load; a tile is one pack narrower than them all.
+  phase_matched,
+  /// A thread has any rows and extracts each pack from two aligned ones: twice as many loads, half of which hit L1, and
+  /// some 15 instructions a pack.
+  shifted_loads,
 };
 
 /// A shifted load: a pack that begins at any element, as the two aligned packs that contain it. At least a word.

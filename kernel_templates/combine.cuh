@@ -1,10 +1,8 @@
-// Combine: one State a thread becomes one State an output, on every level from the lanes of a warp to the blocks of the
-// grid.
+// Combine: one State a thread becomes one State an output, on every level from lanes to the blocks of the grid.
 //
 //   threads   kThreads neighbouring threads of a block share an output: lanes of a warp, or the whole block (Tail)
 //   cluster   kClusterBlocks blocks of a thread-block cluster share it and exchange their States through DSMEM
-//   grid      all blocks publish a partial each in the workspace; the block with the last ticket combines them, or a
-//             second kernel does
+//   grid      all blocks publish a partial each in the workspace, and one of them or a second kernel combines these
 //
 // A level that is not asked for costs nothing. Combine owns its shared memory and its barriers: callers need none
 // between two calls. The order of combination is fixed, so floating-point results do not change from run to run.
@@ -32,8 +30,7 @@ enum class Grid {
   publish,     ///< each is a partial, for a second kernel
 };
 
-/// Combines every step-th of the `count` partials that other blocks have published, from `first` on. `stride` is the
-/// distance from one to the next.
+/// Combines every step-th of `count` partials that other blocks have published, `stride` apart, from `first` on.
 template <class Op>
 __device__ typename Op::State combine_published(const typename Op::State* partials, unsigned first, unsigned count,
                                                 unsigned step, unsigned stride = 1, const Op& op = {}) {

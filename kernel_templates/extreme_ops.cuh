@@ -114,8 +114,7 @@ struct ArgReduce
 
   /// Bytes have few values, so the maximum is found soon. But each lane alone would look up the index of each of its
   /// own maxima, and with divergence some lane of the warp always does. So lanes share the warp's maximum and look up
-  /// only values above it. `rank` is then the warp's in all lanes; `index` is kNowhere in lanes that do not have the
-  /// value.
+  /// only values above it. `rank` is then the warp's in all lanes; `index` is kNowhere in lanes without the value.
   template <class ElementPack, unsigned kPacks>
   static __device__ void accumulate_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first,
                                               Index stride) {

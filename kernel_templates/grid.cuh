@@ -37,7 +37,7 @@ __device__ Partial* partials_in(void* workspace) {
 }
 
 /// PDL: lets the next kernel of the stream become resident from now on, then waits until the writes of all earlier
-/// kernels are visible: the input may be the output of the kernel before. Later calls return at once.
+/// kernels are visible. Later calls return at once.
 __device__ inline void pdl_release_then_wait() {
 #if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -52,7 +52,7 @@ struct FloatFormat {
   bool has_infinity = true;
 };
 
-/// Whether T is one of the types below.
+/// True for the types below.
 template <class T>
 inline constexpr bool kIsSmallFloat = requires { T::kFormat; };
 
@@ -113,10 +113,12 @@ struct E4M3 : SmallFloat<E4M3, unsigned char> {
   E4M3() = default;
   explicit __device__ E4M3(float value) : SmallFloat{static_cast<unsigned char>(bits_of_float(kFormat, value))} {}
 
-  explicit __device__ operator float() const {
+  explicit __device__ operator float() const { return static_cast<float>(wide()); }
+
+  __device__ Half wide() const {
     Half wide;
     wide.bits = static_cast<unsigned short>(wide_pair(bits));
-    return static_cast<float>(wide);
+    return wide;
   }
 
   /// Two elements as two Halfs, both with the first in the low bits.

@@ -8,8 +8,7 @@ namespace hone {
 inline constexpr unsigned kWarpThreads = 32;
 inline constexpr unsigned kFullMask = 0xffffffffu;
 
-/// The redux instruction that combines the States of a whole warp (32-bit integers), or `several` of them, in the
-/// operation's own of_lanes<32>().
+/// The redux instruction that combines the 32-bit States of a warp, or `several` in the operation's of_lanes<32>().
 enum class WarpInstruction { none, max, min, bit_or, bit_and, several };
 
 #if defined(HONE_HOST_DEVICE) || __CUDA_ARCH__ >= 800
@@ -64,8 +63,7 @@ __device__ void transpose_lanes(T (&values)[kCount]) {
   }
 }
 
-/// Combines the values of each group of kLanes neighbouring lanes into its first lane. Every lane of the warp must call
-/// it.
+/// Combines the values of each kLanes neighbouring lanes into the first of them. Every lane of the warp must call it.
 template <class Op, unsigned kLanes>
 __device__ typename Op::State lanes_reduce(typename Op::State value, const Op& op = {}) {
   constexpr auto kBy = kLanes == kWarpThreads && kHasWarpInstructions ? Op::kWarpInstruction : WarpInstruction::none;

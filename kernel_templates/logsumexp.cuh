@@ -2,9 +2,9 @@
 //
 // Exponentials are summed relative to a reference r, one of the elements seen: Σ exp(x − r). A tile is first summed
 // relative to the current reference, without computing its maximum. Only if that sum is large, infinite or NaN does the
-// tile's maximum become the reference, and the tile is summed again. Since the reference is an element, the sum is at
-// least 1; since no tile adds more than kMaxTileSum, no element is above r + log kMaxTileSum. So log Σ + r is as
-// precise as if r were the maximum.
+// tile's maximum become the reference, and the tile is summed again. The reference is an element, so the sum is at
+// least 1; no tile adds more than kMaxTileSum, so no element is above r + log kMaxTileSum: log Σ + r is as precise as
+// if r were the maximum.
 #pragma once
 
 #include "reduction.cuh"
@@ -117,7 +117,8 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
       Acc more[kColumns];
       bool is_enough = true;
       unrolled<kColumns>([&](unsigned e) {
-        more[e] = Exp::template sum_above<true>(states[e].reference, column_values(rows, e).values);
+        const auto values = tile_values<Acc>(column_of(rows, e).values);
+        more[e] = Exp::template sum_above<true>(states[e].reference, values.values);
         is_enough = is_enough & (more[e] <= Exp::kMaxTileSum) &
                     (!Exp::kMayBeHuge || Exp::is_ordinary(states[e].reference));
       });
@@ -132,7 +133,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     for (unsigned u = 1; u < kRows; ++u) largest = extremes_of<true>(largest, again.values[u]);
     unrolled<kColumns>([&](unsigned e) {
       accumulate_above(states[e], larger<true>(states[e].reference, convert<Acc>(largest[e])),
-                       column_values(again.values, e).values);
+                       tile_values<Acc>(column_of(again.values, e).values).values);
     });
   }
 
@@ -144,11 +145,6 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   }
 
  private:
-  template <unsigned kColumns, unsigned kRows>
-  static __device__ auto column_values(const Pack<In, kColumns> (&rows)[kRows], unsigned column) {
-    return tile_values<Acc>(column_of(rows, column).values);
-  }
-
   /// Adds values, none of which is above `reference`, which is not below the state's. For the initial State the
   /// compiler may omit the rescaling.
   template <unsigned kCount>

@@ -47,8 +47,7 @@ struct BitAnd : Monoid<1, WarpInstruction::bit_and> {
 
 }  // namespace monoid
 
-/// Combines values[kFirst … kFirst + kCount) in a tree of depth log2(kCount). Recursive, so that every index is a
-/// constant and the values stay in registers.
+/// Combines values[kFirst … kFirst + kCount) in a tree of depth log2(kCount). Recursive: every index is a constant.
 template <class Op, unsigned kCount, unsigned kFirst = 0, class T, unsigned kAll>
 __device__ T combine_tree(const T (&values)[kAll]) {
   if constexpr (kCount == 1) return values[kFirst];
@@ -121,8 +120,7 @@ struct NonZero {
   }
 };
 
-// Finishers.
-
+/// A finisher that does nothing.
 struct Unchanged {
   template <class Acc, class Index> static __device__ Acc of(Acc acc, Index) { return acc; }
 };
@@ -148,8 +146,7 @@ struct SquareRoot {
   }
 };
 
-// ScaledSum: a sum of exponentials relative to a reference, which cannot overflow: the monoid of softmax and logsumexp.
-
+/// A sum of exponentials relative to a reference, which cannot overflow: the monoid of softmax and logsumexp.
 template <class Acc>
 struct ScaledSum {
   Acc reference;  ///< one of the elements, or −∞; never NaN

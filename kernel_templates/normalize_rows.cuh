@@ -88,16 +88,14 @@ struct NormalizeRows {
       const Shares share(all, row);
       const unsigned long long first = in_row * kTile + threadIdx.x;
       InPack held[kUnroll];
-#pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u)
-        if (first + u * kBlockThreads < packs)
-          held[u] = reinterpret_cast<const InPack*>(in)[first + u * kBlockThreads];
-#pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u) {
-        if (first + u * kBlockThreads >= packs) continue;
-        reinterpret_cast<OutPack*>(out)[first + u * kBlockThreads] =
-            OutPack::of([&](unsigned e) { return share(held[u][e]); });
-      }
+      unrolled<kUnroll>([&](unsigned u) {
+        const unsigned long long p = first + u * kBlockThreads;
+        if (p < packs) held[u] = reinterpret_cast<const InPack*>(in)[p];
+      });
+      unrolled<kUnroll>([&](unsigned u) {
+        const unsigned long long p = first + u * kBlockThreads;
+        if (p < packs) reinterpret_cast<OutPack*>(out)[p] = OutPack::of([&](unsigned e) { return share(held[u][e]); });
+      });
       const unsigned long long rest = packs * kWidth + threadIdx.x;
       if (in_row + 1 == all.tiles_per_row && rest < all.columns) out[rest] = share(in[rest]);
     }

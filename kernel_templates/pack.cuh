@@ -41,6 +41,8 @@ struct alignas(sizeof(T) * kElements_) Pack {
   __device__ void set(unsigned e, T value) {
     memcpy(reinterpret_cast<char*>(parts) + e * sizeof(T), &value, sizeof(T));
   }
+  /// Word w of small elements that fill whole words.
+  __device__ unsigned word(unsigned w) const { return parts[w]; }
 };
 
 /// The array of value(0), value(1), …
@@ -53,9 +55,8 @@ struct Array {
   }
 };
 
-/// Packs whose values are laundered: the GPU compiler does not know that they are the same packs, so it converts their
-/// elements again instead of keeping converted ones in registers (register pressure). Only for elements smaller than a
-/// word; others need no conversion.
+/// The same packs, unknown to the GPU compiler, which converts their elements again instead of keeping converted ones
+/// in registers (register pressure). Elements of a word or more need no conversion: their packs stay known.
 template <class T, unsigned kElements, unsigned kPacks>
 __device__ Array<Pack<T, kElements>, kPacks> launder(const Pack<T, kElements> (&packs)[kPacks]) {
   return Array<Pack<T, kElements>, kPacks>([&](unsigned p) {
@@ -75,6 +76,8 @@ template <class T>
 struct Pair {
   T a, b;
 };
+template <class T>
+__device__ bool is_nan(Pair<T> x) { return is_nan(x.a) || is_nan(x.b); }
 
 /// One pack from each of two arrays; its elements are pairs.
 template <class T, unsigned kElements_>
@@ -83,6 +86,7 @@ struct PairPack {
   Pack<T, kElements> a, b;
 
   __device__ Pair<T> operator[](unsigned e) const { return {a[e], b[e]}; }
+  __device__ Pair<unsigned> word(unsigned w) const { return {a.word(w), b.word(w)}; }
 };
 
 /// Number of elements of T from the last address that is a multiple of kBytes to `pointer`.
@@ -98,8 +102,7 @@ __device__ unsigned elements_before_alignment(const T* pointer) {
   return (kBytes - misalignment) % kBytes / static_cast<unsigned>(sizeof(T));
 }
 
-/// A value of T aligned to 4 bytes only, so that structures of several have no padding (which nothing would
-/// initialise). It converts from and to T.
+/// A T aligned to 4 bytes only: structures of several have no padding, which nothing would initialise.
 template <class T>
 struct Words {
   static_assert(sizeof(T) % 4 == 0);
@@ -121,8 +124,6 @@ struct alignas(kAlignment) Wide {
 /// kWidth neighbouring elements, for one vectorized access.
 template <class T, unsigned kWidth>
 using ElementPack = typename Select<kWidth == 1, T, Pack<T, kWidth>>::type;
-
-// Streaming (evict-first) loads and stores of packs, and asynchronous copies to shared memory.
 
 /// The integer type of kBytes bytes, for memory instructions with a cache hint.
 template <unsigned kBytes>

@@ -1,6 +1,5 @@
-// PackRange: elements that begin at any address, of one array or of the pairs of two, as single elements before the
-// first aligned pack, packs, and single elements behind the last full pack; and the loops of threads over tiles of
-// packs.
+// PackRange: elements that begin at any address, of one array or of the pairs of two, as single elements, aligned packs
+// and single elements behind the last full pack; and the loops of threads over tiles of packs.
 #pragma once
 
 #include "lanes.cuh"
@@ -79,7 +78,7 @@ struct TwoArrays {
   __device__ ElementPack pack(auto head, auto i) const { return {a.pack(head, i), b.pack(head, i)}; }
 };
 
-/// Whether the tail is padded to a full tile, with copies of its first pack or with neutral().
+/// True if the tail is padded to a full tile, with copies of its first pack or with neutral().
 template <class Op>
 inline constexpr bool kPadsTail = Op::kIdempotent || Op::kHasNeutral;
 

@@ -6,15 +6,13 @@
 
 namespace hone {
 
-/// Combines the partials of every output. Partial p of output o is at [p · outputs + o], so that neighbouring threads
-/// load coalesced. A block has kOutputs neighbouring outputs and kBlockThreads ÷ kOutputs threads per output. An output
-/// has kValues elements of `out`.
+/// Partial p of output o is at [p · outputs + o], so that neighbouring threads load coalesced. A block has kOutputs
+/// neighbouring outputs and kBlockThreads ÷ kOutputs threads per output. An output has kValues elements of `out`.
 template <class Op, unsigned kBlockThreads, unsigned kOutputs, class Out, unsigned kValues>
 __device__ void combine_parts(const PartsArguments& all) {
   using State = typename Op::State;
   constexpr unsigned kThreadsPerOutput = kBlockThreads / kOutputs;
-  static_assert(kThreadsPerOutput >= 1 && kThreadsPerOutput * kOutputs == kBlockThreads &&
-                (kThreadsPerOutput & (kThreadsPerOutput - 1)) == 0);
+  static_assert(kThreadsPerOutput * kOutputs == kBlockThreads && (kThreadsPerOutput & (kThreadsPerOutput - 1)) == 0);
   __shared__ State of_thread[kBlockThreads];
   pdl_release_then_wait();
   const unsigned output = blockIdx.x * kOutputs + threadIdx.x % kOutputs;

@@ -6,9 +6,8 @@
 // one short chain per thread, hence an accurate one. A pointer of any alignment runs at the full vector width
 // (PackRange). The order of combination depends only on n, the grid and the pointer's alignment.
 //
-// Constraints: kBlockThreads is a power of two, at least a warp and at least two packs' elements; kVectorBytes is a
-// power of two, at least an element, at most 32; kUnroll is a power of two; Op::Index holds n plus one grid-wide
-// stride.
+// Constraints: kBlockThreads, kVectorBytes and kUnroll are powers of two; kBlockThreads is at least a warp and two
+// packs' elements, kVectorBytes at least an element, at most 32; Op::Index holds n plus one grid-wide stride.
 #pragma once
 
 #include "combine.cuh"

@@ -6,17 +6,9 @@
 // registers. With kSplitsRows several blocks (`parts`) share the rows of a tile, interleaved as well, and a second
 // kernel (partials.cuh) combines the partials that they publish.
 //
-// Packs are aligned even if rows are not (RowStarts):
-//
-//   phase_matched  A thread's rows are a multiple of kPackElements rows apart, so they all have the same alignment.
-//                  The outermost threads of a row then load a few columns of the neighbouring tiles, which are dropped;
-//                  such a tile is one pack narrower than its threads.
-//   shifted_loads  A thread has any rows and extracts each pack from two aligned ones: twice as many loads, half of
-//                  which hit L1, and some 15 instructions a pack.
-//
-// In the few rows where either would read outside of the array, single elements are loaded. With kFolds, `folds`
-// contiguous rows of few columns are one long row, whose columns are folded in the end. kFewTiles says that a thread
-// has few tiles of kUnroll rows (for_each_full_tile()); it changes no result.
+// Packs are aligned even if rows are not (RowStarts). In the few rows where they would reach outside of the array,
+// single elements are loaded. With kFolds, `folds` contiguous rows of few columns are one long row, whose columns are
+// folded in the end. kFewTiles: a thread has few tiles of kUnroll rows (for_each_full_tile()); it changes no result.
 //
 // Constraints: kBlockThreads, kThreadsPerOutput and kUnroll are powers of two; with phase_matched kThreadsPerOutput is
 // a multiple of kPackElements; with shifted_loads packs have 4 bytes or more; folds · inner <= kTileColumns; Op::Index
@@ -83,8 +75,7 @@ struct ColumnReduce {
   }
 
  private:
-  /// The rows of packs that are left for a thread from `row` on. They are fewer than kUnroll, so 32 bits hold the
-  /// difference.
+  /// The rows of packs that are left for a thread from `row` on: fewer than kUnroll, so 32 bits hold the difference.
   static __device__ unsigned rows_left(const Tile& tile, Offset row) {
     const auto step = static_cast<unsigned>(tile.row_step());
     return (static_cast<unsigned>(tile.last_of_packs - row) + step - 1) / step;

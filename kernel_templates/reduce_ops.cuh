@@ -6,18 +6,13 @@
 
 namespace hone {
 
-__device__ bool has_nan(auto x) { return is_nan(x); }
-template <class T>
-__device__ bool has_nan(Pair<T> x) { return is_nan(x.a) || is_nan(x.b); }
-
 template <class Map, class Monoid, class End, class In, class Acc, class Index, bool kIgnoreNan>
 struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnoreNan>, In, Acc, Index> {
   static constexpr bool kInWord = kSame<Acc, int> || kSame<Acc, unsigned>;
   static constexpr WarpInstruction kWarpInstruction = kInWord ? Monoid::kWarpInstruction : WarpInstruction::none;
   static constexpr bool kIdempotent = !kSame<Monoid, monoid::Plus> && !kSame<Monoid, monoid::Times>;
 
-  /// Within a pack, which has at most 16 elements, sums of small integers are computed in 32 bits; products of as many
-  /// elements as fit 32 bits are, too.
+  /// Within a pack of at most 16 elements, sums of small integers, and products that fit, are computed in 32 bits.
   static constexpr bool kWideInteger = !kIsFloating<Acc> && sizeof(Acc) == 8 && !kIgnoreNan;
   static constexpr bool kNarrowSums = kWideInteger && kSame<Monoid, monoid::Plus> &&
                                       (kSame<Map, NonZero> || (!kIsFloating<In> && sizeof(In) * Map::kWidening <= 2));
@@ -34,7 +29,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
 
   static __device__ Acc of(auto x, Index) {
     if constexpr (kIgnoreNan) {
-      if (has_nan(x)) return identity();
+      if (is_nan(x)) return identity();
     }
     return Map::template of<Acc>(x);
   }
@@ -82,7 +77,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   static __device__ int narrow_sum(const ElementPack& pack) {
     if constexpr (kInBytes<In, ElementPack>) {
       int sum = 0;
-      unrolled<ElementPack::kElements / 4>([&](unsigned w) { sum = Map::template add_bytes<In>(word(pack, w), sum); });
+      unrolled<ElementPack::kElements / 4>([&](unsigned w) { sum = Map::template add_bytes<In>(pack.word(w), sum); });
       return sum;
     } else {
       return tree_of<monoid::Plus, ElementPack::kElements>(
@@ -95,21 +90,12 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
   static __device__ auto narrow_product(const ElementPack& pack, unsigned g) {
     using Word = typename Select<kIsSigned<In>, int, unsigned>::type;
     if constexpr (kInBytes<In, ElementPack> && kIsInteger<In>) {
-      return static_cast<Word>(product_of_bytes<In>(word(pack, g)));
+      return static_cast<Word>(product_of_bytes<In>(pack.word(g)));
     } else {
       Word product = 1;
       unrolled<kNarrowProducts>([&](unsigned e) { product *= convert<Word>(pack[g * kNarrowProducts + e]); });
       return product;
     }
-  }
-
-  template <unsigned kElements>
-  static __device__ unsigned word(const Pack<In, kElements>& pack, unsigned w) {
-    return pack.parts[w];
-  }
-  template <unsigned kElements>
-  static __device__ Pair<unsigned> word(const PairPack<In, kElements>& pack, unsigned w) {
-    return {word(pack.a, w), word(pack.b, w)};
   }
 };
 

@@ -4,13 +4,11 @@
 //              rows before it combines any, so that several loads are in flight even if a row is a single pack.
 //   RowBlocks  one block per row, a cluster of blocks, or any number of blocks whose partials a second kernel combines.
 //
-// Rows may begin at any element-aligned address, unless kIsAligned says that all are aligned to a pack (PackRange);
-// short misaligned rows are faster in staged_reduce.cuh. The order of combination depends only on the columns, the grid
-// and the row's alignment.
+// Rows may begin at any element, unless kIsAligned says that all begin a pack (PackRange); short misaligned rows are
+// faster in staged_reduce.cuh. The order of combination depends only on the columns, the grid and the row's alignment.
 //
-// Constraints: kBlockThreads is a power of two, a multiple of a warp and at least two packs' elements; kLanes is a
-// power of two up to 32; kUnroll and kRows are powers of two; Op::Index holds the columns plus one tile of all blocks
-// of a row.
+// Constraints: kBlockThreads, kLanes, kUnroll and kRows are powers of two; kBlockThreads is at least a warp and two
+// packs' elements, kLanes at most a warp; Op::Index holds the columns plus one tile of all blocks of a row.
 #pragma once
 
 #include "pack_range.cuh"

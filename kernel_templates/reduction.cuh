@@ -92,15 +92,14 @@ struct Reduction {
   }
 };
 
-// Several operations in one pass: each accumulates every tile while the tile is in registers.
-
 template <class First, class Rest>
 struct FusedState {
   Words<First> first;
   Words<Rest> rest;
 };
 
-/// All operations have the same In and Index. Each has an output of its own (Outputs).
+/// Several operations in one pass: each accumulates every tile while the tile is in registers. They have the same In
+/// and Index, and each has an output of its own (Outputs).
 template <class First, class... Others>
 struct Fused : Reduction<Fused<First, Others...>, typename First::In,
                          FusedState<typename First::State, typename Fused<Others...>::State>, typename First::Index> {

@@ -1,5 +1,4 @@
-// Scalar types: type traits, conversions between all of them, their bounds, maximum and minimum with NaN policies, and
-// the exponential and logarithm of accumulators.
+// Scalar types: traits, conversions between all of them, bounds, maximum and minimum with NaN policies, 2^x and log₂ x.
 #pragma once
 
 #include "half.cuh"
@@ -62,7 +61,7 @@ __device__ To convert(From x) {
   else return static_cast<To>(x);
 }
 
-/// Whether x is NaN; false for types without NaN.
+/// True if x is NaN; false for types without NaN.
 template <class T>
 __device__ bool is_nan(T x) {
   if constexpr (kIsSmallFloat<T>) return is_nan(static_cast<float>(x));

@@ -13,8 +13,7 @@ namespace hone {
 inline constexpr unsigned kSerialThreads = 1024;
 inline constexpr unsigned kSerialRun = 256;  ///< elements that a thread combines before it adds them to its accumulator
 
-/// The result has the type Out. kMirrored: from the last element to the first, with the operands of each combination
-/// exchanged.
+/// kMirrored: from the last element to the first, with the operands of each combination exchanged.
 template <class Op, class Out, bool kMirrored>
 __device__ void serial_reduce(const ReduceArguments& arguments) {
   using Index = typename Op::Index;

@@ -64,16 +64,15 @@ struct ShiftedTile {
     return at;
   }
 
-  /// Whether the pack at `offset` is inside the input, which ends at `end`, in bytes; at least a pack.
+  /// True if the pack at `offset` is inside the input, which ends at `end`, in bytes; at least a pack.
   static __device__ bool is_inside(long long offset, long long end) {
     return static_cast<unsigned long long>(offset) <= static_cast<unsigned long long>(end - kPackBytes);
   }
 
   static __device__ bool is_there(const Place& at, unsigned row) { return row - at.first < at.end - at.first; }
 
-  // A warp loads kSpanPacks neighbouring packs of each of four rows at once. These rows are kPack apart, so they are
-  // equally aligned and their addresses in shared memory differ by a constant. The last pack of each row is loaded by
-  // one thread per row.
+  // A warp loads kSpanPacks neighbouring packs of each of four rows at once. These rows are kPack apart: equally
+  // aligned, at a constant distance in shared memory. The last pack of each row is loaded by one thread per row.
   static constexpr unsigned kSpanPacks = 8, kSpanRows = 4;
   static constexpr unsigned kSpans = kTileColumns / (kSpanPacks * kPack);
   static constexpr unsigned kPhases = kWarps < kPack ? kPack / kWarps : 1;  ///< rows of a group per warp

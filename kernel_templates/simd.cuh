@@ -1,5 +1,5 @@
-// SIMD within a register: four 8-bit elements or two 16-bit floats at a time. At full memory bandwidth an SM has time
-// for only a few instructions per byte.
+// SIMD within a register: four 8-bit elements or two 16-bit floats at a time. At full memory bandwidth an SM can issue
+// only a few instructions per byte.
 #pragma once
 
 #include "pack.cuh"
@@ -10,12 +10,6 @@ inline constexpr unsigned kEachByte = 0x01010101u;
 
 template <class In, class ElementPack>
 inline constexpr bool kInBytes = sizeof(In) == 1 && ElementPack::kElements % 4 == 0;
-
-/// Sets the top bit of each nonzero byte, and no other bit.
-__device__ inline unsigned nonzero_bits(unsigned word) {
-  const unsigned carried = (word & 0x7f7f7f7fu) + 0x7f7f7f7fu;  // bit 7 of a byte whose low bits are not all zero
-  return (carried | word) & 0x80808080u;
-}
 
 /// The maximum or minimum of three numbers in each 16-bit half.
 template <bool kLargest, bool kSigned>
@@ -32,8 +26,9 @@ __device__ unsigned extreme_of_three(unsigned a, unsigned b, unsigned c) {
 /// The four elements of a word; each Bool becomes 0 or 1.
 template <class In>
 __device__ unsigned element_word(unsigned word) {
-  if constexpr (kSame<In, Bool>) return nonzero_bits(word) >> 7;
-  else return word;
+  if constexpr (!kSame<In, Bool>) return word;
+  const unsigned carried = (word & 0x7f7f7f7fu) + 0x7f7f7f7fu;  // bit 7 of a byte whose low bits are not all zero
+  return ((carried | word) & 0x80808080u) >> 7;
 }
 
 /// Byte kByte of a word, sign-extended if In is signed, zero-extended otherwise. PTX that is opaque to the compiler:
@@ -68,8 +63,7 @@ __device__ int add_products(unsigned a, unsigned b, int sum) {
 /// The largest (or smallest) byte of a tile.
 ///
 /// Each byte is compared as the upper half of a 16-bit number, two numbers per instruction; the byte below only decides
-/// between equal upper bytes. Odd bytes are in place; even bytes are shifted up first, by another pipe than the one
-/// that compares.
+/// between equal upper bytes. Odd bytes are in place; even bytes are shifted up first, by a pipe that does not compare.
 template <bool kLargest, bool kSigned, class ElementPack, unsigned kPacks>
 __device__ int extreme_byte(const ElementPack (&tile)[kPacks]) {
   constexpr unsigned kLowest = kSigned ? 0x80008000u : 0;
@@ -89,7 +83,7 @@ __device__ int extreme_byte(const ElementPack (&tile)[kPacks]) {
   return kSigned ? static_cast<int>(one) >> 24 : static_cast<int>(one >> 24);
 }
 
-/// Whether any (or all) elements of a tile are nonzero.
+/// True if any (or all) elements of a tile are nonzero.
 template <bool kAll, class ElementPack, unsigned kPacks>
 __device__ bool truth_of_bytes(const ElementPack (&tile)[kPacks]) {
   if constexpr (kAll) {

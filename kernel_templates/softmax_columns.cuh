@@ -2,11 +2,9 @@
 //
 // A block, or a cluster of blocks, has a tile of kLanes packs of neighbouring columns; rows are interleaved over its
 // threads. A thread holds kPacks rows of its columns in registers; all other rows are read twice. If many blocks share
-// a tile, there are two launches: the first publishes maximum and sum of each chunk of rows; the second combines those
-// of all chunks, reads its own chunk again and writes it. May be in place.
+// a tile, each has a chunk of its rows, in two launches as in softmax.cuh. May be in place.
 //
-// Constraints: kBlockThreads and kLanes are powers of two; packs of columns are aligned in every row, and `inner` is a
-// multiple of them.
+// Constraints: kBlockThreads and kLanes are powers of two; packs are aligned in every row, and `inner` is whole packs.
 #pragma once
 
 #include "grid.cuh"
@@ -135,8 +133,7 @@ struct SoftmaxColumns {
     if constexpr (kIsCluster) wait_at_cluster_barrier();
   }
 
-  /// Calls act(tile, partials of the tile, chunk) for each chunk of the rows of each tile, in order or in reverse
-  /// order.
+  /// Calls act(tile, partials of the tile, chunk) for each chunk of the rows of each tile, in order or reversed.
   template <bool kReversed>
   static __device__ void for_chunks(const Arguments& all, const auto& act) {
     const long long items = Tile::tiles_of(all) * all.chunks;
@@ -164,7 +161,6 @@ struct SoftmaxColumns {
     });
   }
 
-  /// The chunks that were read last may still be in cache, so they come first.
   static __device__ void write_chunks(const Arguments& all) {
     const Scale scale(all.scale);
     __shared__ State combined[kColumns];

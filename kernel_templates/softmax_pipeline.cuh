@@ -29,8 +29,7 @@ struct SoftmaxPipeline {
     bool publishes;
     unsigned row, part;
 
-    /// Item `ticket`: the chunks of `lag` rows are published first; then one chunk is published and one written,
-    /// alternately.
+    /// Item `ticket`: the chunks of `lag` rows are published; then chunks are published and written alternately.
     __device__ Item(unsigned ticket, unsigned rows, unsigned parts, unsigned lag) {
       const unsigned items = rows * parts, lead = (lag < rows ? lag : rows) * parts;
       const unsigned behind = ticket - lead;

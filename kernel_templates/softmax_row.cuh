@@ -13,9 +13,8 @@ struct SoftmaxTypes
   static constexpr bool kAligned = kAligned_;
 };
 
-/// The packs first, first + kThreads, … < end of a row, and its single elements, for one of kThreads threads. There are
-/// few single elements, and none in most rows, so they are not held but loaded again, always by the thread that writes
-/// them in the end.
+/// The packs first, first + kThreads, … < end of a row, and its single elements, for one of kThreads threads. Single
+/// elements are few, and none in most rows, so they are not held but loaded again, by the thread that writes them.
 template <class Types, unsigned kThreads>
 struct SoftmaxRow {
   using Acc = typename Types::Acc;

@@ -53,8 +53,7 @@ __device__ void add_packs(SoftmaxSums<Types>& sums, const auto& line, auto first
   }
 }
 
-/// Reads a thread's packs from `first` on again and writes their results, in reverse order: the last ones are most
-/// likely still in cache.
+/// Reads a thread's packs from `first` on again and writes their results, in reverse: the last may still be in cache.
 template <unsigned kTile, class Types>
 __device__ void write_packs(const SoftmaxResults<Types>& results, const auto& line, auto first) {
   if (first >= line.end) return;

@@ -1,6 +1,5 @@
 // The arithmetic of all softmax kernels: weights, how States combine (maximum and sum of weights, as in online
-// softmax), results, and the State of a thread's elements. The elements of a pack belong to one row, or each to a
-// column of its own.
+// softmax), results, and the State of a thread's elements. A pack belongs to one row, or each element to a column.
 //
 // The weight of an element x is 2^((x/2 − o/2) · 2·scale·log2 e), where the origin o is the largest of the elements
 // that a thread holds (the smallest if the scale is negative). Halves, because the difference of two finite numbers may
@@ -78,8 +77,7 @@ struct SoftmaxResult {
   __device__ Acc of_weights(Acc heaviest) const { return weights.of(heaviest) * reciprocal; }
 };
 
-/// The types and compile-time facts of a kernel. kElements_: of a pack. kStates_: rows or columns that a pack belongs
-/// to, 1 or kElements_.
+/// The types and constants of a kernel. A pack has kElements_ elements of kStates_ rows or columns, 1 or kElements_.
 template <class In_, class Out_, class Acc_, class Index_, bool kLog_, unsigned kElements_, unsigned kStates_>
 struct SoftmaxPackTypes {
   using In = In_;

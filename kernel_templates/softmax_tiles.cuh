@@ -30,10 +30,6 @@ struct SoftmaxTiles {
     return (kTileRows * columns * element_bytes + 15) / 16 * 16 + 16;
   }
 
-  static __device__ unsigned rows_of(const Rows& all, Index first) {
-    return all.rows - first < kTileRows ? static_cast<unsigned>(all.rows - first) : kTileRows;
-  }
-
   /// Copies rows element by element, unless they are contiguous on both sides.
   template <class T>
   static __device__ bool copied_elements(T* to, long long to_pitch, const T* from, long long from_pitch, unsigned rows,
@@ -47,7 +43,7 @@ struct SoftmaxTiles {
 
   static __device__ void load(const Rows& all, Index first, typename InRun::ElementPack* area) {
     const auto columns = static_cast<unsigned>(all.columns);
-    const unsigned rows = rows_of(all, first);
+    const unsigned rows = at_most(all.rows - first, kTileRows);
     const In* const in = all.in(first);
     if (!copied_elements(InRun::place(area, in), columns, in, all.arguments.in_pitch, rows, columns))
       InRun::copy(area, in, rows * columns);
@@ -55,7 +51,7 @@ struct SoftmaxTiles {
 
   static __device__ void store(const Rows& all, Index first, const Out* staged) {
     const auto columns = static_cast<unsigned>(all.columns);
-    const unsigned rows = rows_of(all, first);
+    const unsigned rows = at_most(all.rows - first, kTileRows);
     if (!copied_elements(all.out(first), all.arguments.out_pitch, staged, columns, rows, columns))
       OutRun::store(all.out(first), staged, rows * columns);
   }
@@ -71,8 +67,7 @@ struct SoftmaxTiles {
     }
   }
 
-  /// Computes one staged row. All lanes of the warp must call it; lanes without a row of their own compute another one
-  /// and write nothing.
+  /// Computes one staged row. All lanes of the warp call it; lanes without a row compute another and write nothing.
   static __device__ void work(const In* in, Out* out, bool is_own, unsigned columns, const Scale& scale) {
     const unsigned lane = threadIdx.x % kGroup;
     const auto is_there = [&](unsigned k) { return k < kLeast || lane + k * kGroup < columns; };
@@ -113,7 +108,7 @@ struct SoftmaxTiles {
     for (; first < all.rows; first += stride) {
       wait_for_copies();
       __syncthreads();
-      const unsigned rows = rows_of(all, first);
+      const unsigned rows = at_most(all.rows - first, kTileRows);
       const In* const in = InRun::place(in_area, all.in(first));
       Out* const out = OutRun::place(out_area, all.out(first));
       for (unsigned row = threadIdx.x / kGroup; row < kTileRows; row += kGroups) {

@@ -3,9 +3,8 @@
 // Slices are contiguous, so a block copies as many as fit its tile into shared memory (StagedRun), at any alignment;
 // its threads then read the elements of each output from there. kBlockThreads × kUnroll packs per block are in flight.
 //
-// kLanes neighbouring threads share an output; with inner = 1 (kIsFlat) the outputs are the rows of a matrix. Rows
-// whose size is not a multiple of 16 bytes begin in different banks, so threads with a row each have few bank
-// conflicts.
+// kLanes neighbouring threads share an output; with inner = 1 (kIsFlat) the outputs are the rows of a matrix. Threads
+// with a row each have few bank conflicts where rows are no multiple of 16 bytes, since they begin in different banks.
 //
 // Constraints: kLanes is a power of two up to 32; a tile's slices have at most kTileElements elements;
 // kBlockThreads is a multiple of a warp and at least two packs' elements.
@@ -66,25 +65,24 @@ struct StagedReduce {
 
   /// Accumulates every kLanes-th of `reduced` elements.
   static __device__ void accumulate_output(State& state, const auto& element, unsigned reduced) {
-    unsigned i = threadIdx.x % kLanes;
-    if constexpr (Op::kComputeBound && Op::kHasNeutral) {
-      // The rest in a single padded call, which costs less than several calls. If it is all there is, the call is code
-      // of its own, which the compiler can simplify for the initial State.
-      const auto accumulate_rest = [&](unsigned number) {
+    constexpr bool kPads = Op::kComputeBound && Op::kHasNeutral;
+    const auto accumulate_rest = [&](unsigned i) {
+      if constexpr (kPads) {  // a single padded call costs less than several calls
         const auto element_or_neutral = [&](unsigned n) { return n < reduced ? element(n) : Op::neutral(); };
-        if (number + 4 * kLanes < reduced) accumulate<8>(state, element_or_neutral, number);
-        else if (number + 2 * kLanes < reduced) accumulate<4>(state, element_or_neutral, number);
-        else if (number < reduced) accumulate<2>(state, element_or_neutral, number);
-      };
-      if (reduced <= 8 * kLanes) return accumulate_rest(i);
-      for (; i + 7 * kLanes < reduced; i += 8 * kLanes) accumulate<8>(state, element, i);
-      accumulate_rest(i);
-    } else {
-      for (; i + 7 * kLanes < reduced; i += 8 * kLanes) accumulate<8>(state, element, i);
-      if (i + 3 * kLanes < reduced) { accumulate<4>(state, element, i); i += 4 * kLanes; }
-      if (i + kLanes < reduced) { accumulate<2>(state, element, i); i += 2 * kLanes; }
-      if (i < reduced) accumulate<1>(state, element, i);
-    }
+        if (i + 4 * kLanes < reduced) accumulate<8>(state, element_or_neutral, i);
+        else if (i + 2 * kLanes < reduced) accumulate<4>(state, element_or_neutral, i);
+        else if (i < reduced) accumulate<2>(state, element_or_neutral, i);
+      } else {
+        if (i + 3 * kLanes < reduced) { accumulate<4>(state, element, i); i += 4 * kLanes; }
+        if (i + kLanes < reduced) { accumulate<2>(state, element, i); i += 2 * kLanes; }
+        if (i < reduced) accumulate<1>(state, element, i);
+      }
+    };
+    unsigned i = threadIdx.x % kLanes;
+    // If the rest is all there is, the call is code of its own, which the compiler can simplify for the initial State.
+    if (kPads && reduced <= 8 * kLanes) return accumulate_rest(i);
+    for (; i + 7 * kLanes < reduced; i += 8 * kLanes) accumulate<8>(state, element, i);
+    accumulate_rest(i);
   }
 
   /// Accumulates kCount elements: i, i + kLanes, …

@@ -5,8 +5,7 @@
 
 namespace hone {
 
-/// The order of tiles: along the rows of the input, along the rows of the output, or in groups of kGroupRows rows of
-/// tiles, each group column by column.
+/// The order of tiles: along rows of the input or of the output, or groups of kGroupRows rows of tiles by columns.
 enum class TileOrder { rows, columns, groups };
 
 inline constexpr unsigned kGroupRows = 8;

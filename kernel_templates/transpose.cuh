@@ -66,8 +66,7 @@ struct Transpose {
   }
 
   /// Square matrices, possibly in place: each block loads a tile and its mirror image before it stores either. The
-  /// upper triangle of n rows of tiles is enumerated by pairs of rows, the first with the last, which together have n +
-  /// 1 tiles.
+  /// upper triangle of n rows of tiles is enumerated by pairs of rows: the first and the last have n + 1 tiles.
   static __device__ void swap(const TransposeArguments& arguments) {
     static_assert(kTileRows == kTileColumns);
     const Given given{arguments};

@@ -1,5 +1,4 @@
-// Transposes matrices whose rows do not all start at multiples of 16 bytes: like transpose.cuh, with vectorized loads
-// and full sectors on both sides all the same.
+// Transposes matrices whose rows start at any element, with vectorized loads and full sectors on both sides.
 //
 // Input: a block loads the aligned packs that cover its part of each input row, and stages them unshifted in shared
 // memory, each row in a slot of kRowBytes. For elements of 4 bytes (kPack = 4), 32 columns and a pitch that misaligns
@@ -20,8 +19,7 @@
 // Output: each output row of a tile starts at the last sector (32 bytes) that starts at or before the tile. So no
 // sector is written by two blocks, except at the ends of output rows; the price is kStep - 1 input rows that the
 // previous tile loads, too. The lanes of a warp store consecutive packs of kLanesAcross output rows that are kStep
-// apart, hence equally aligned. So all lanes find their elements at the same place of a 16-byte word, in rows kPack
-// apart.
+// apart, hence equally aligned: all find their elements at the same place of a 16-byte word, in rows kPack apart.
 //
 // Constraints: kTileRows, kTileColumns and kBlockThreads are powers of two; an element has at most 8 bytes, and both
 // sides of a tile at least 128; there are no more warps than a tile has runs. Index holds the number of tiles plus one

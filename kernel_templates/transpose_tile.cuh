@@ -1,5 +1,4 @@
-// A tile of transpose.cuh: loaded in packs of input rows, transposed block by block in registers, staged in shared
-// memory and stored in packs of output rows.
+// A tile of transpose.cuh: the addresses, and the steps from packs of input rows to packs of output rows.
 #pragma once
 
 #include "pack.cuh"
@@ -117,7 +116,7 @@ struct TransposeTile {
             .columns = at_most(given.columns - column, kTileColumns)};
   }
 
-  /// Whether the block of elements at `block` is completely inside the matrix.
+  /// True if the block of elements at `block` is completely inside the matrix.
   template <bool kFull>
   static __device__ bool is_inside(const Place& at, Position block) {
     return kFull || ((block.across + 1) * kWidth <= at.columns && (block.down + 1) * kWidth <= at.rows);

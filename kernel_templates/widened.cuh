@@ -9,12 +9,7 @@
 namespace hone {
 
 template <class T>
-__device__ typename T::Wide widened(T x) {
-  typename T::Wide wide;
-  wide.bits = static_cast<unsigned short>(T::wide_pair(x.bits));
-  return wide;
-}
-
+__device__ typename T::Wide widened(T x) { return x.wide(); }
 template <class T>
 __device__ Pair<typename T::Wide> widened(Pair<T> x) { return {widened(x.a), widened(x.b)}; }
 

@@ -14,7 +14,7 @@
 
 namespace hone::benchmarks {
 
-/// What one contestant made of one input.
+/// The errors of one contestant's result for one input.
 struct AccuracyRow {
   std::string experiment;
   std::string by;
@@ -29,7 +29,7 @@ struct AccuracyRow {
 /// How many pairwise bounds an error may be: blocks add in trees, but the elements of one thread in a chain.
 inline constexpr int kAllowedBounds = 4;
 
-/// Whether the error is within kAllowedBounds bounds; for integers, whether there is none.
+/// Returns true if the error is within kAllowedBounds bounds; for integers, if there is none.
 bool is_accurate(const AccuracyRow& row);
 
 /// |error| ≤ γ(⌈log2 n⌉) Σ|x|, with γ(k) = k·u/(1 − k·u) and u = 2^−24 for f32: Higham, Accuracy and Stability of

@@ -9,7 +9,7 @@
 
 namespace hone::benchmarks {
 
-/// What a rank found for one size.
+/// A rank's measurement of one size.
 struct Finding {
   std::array<double, 5> us{};    ///< of each contender
   double sum = 0;                ///< of the rank's array

@@ -22,7 +22,7 @@ class CommandLine {
   CommandLine();
   ~CommandLine();
 
-  /// What the program does, for --help.
+  /// Sets the text of --help that says what the program does.
   void describe(const std::string& text);
 
   /// Text; one of `choices` where there are any.

@@ -11,7 +11,7 @@
 
 namespace hone::benchmarks {
 
-/// What a peer took for a cell.
+/// The time that a peer took for a cell.
 struct PeerTiming {
   std::string peer;
   Timing timing;
@@ -21,7 +21,7 @@ struct PeerTiming {
 /// The version of the CUDA runtime that the programs were linked with, "13.0"; "" without.
 std::string cuda_version();
 
-/// What a run says about itself, with an empty list of rows. `key`: the members of a row that say which cell it is.
+/// The facts that a run states about itself, with an empty list of rows. `key`: the members that name a row's cell.
 nlohmann::ordered_json run_json(const DeviceFacts& device, int budget_ms, const std::vector<std::string>& key);
 
 /// Adds the members that are the same in the rows of all programs: "context" and "company" of the setting, "hone_us",

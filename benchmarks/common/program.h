@@ -1,4 +1,4 @@
-// What the benchmark programs have in common: their options, their session, and what main() does around them.
+// The common part of the benchmark programs: their options, their session, and what main() does around them.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ void add_run_options(CommandLine& command_line, RunOptions& options);
 /// --rounds and --cell-ms; likewise.
 void add_timing_options(CommandLine& command_line, TimingOptions& options);
 
-/// What calls are launched in, and what among.
+/// The stream or graph that calls are launched in, and the calls around them.
 struct SettingOptions {
   std::vector<std::string> contexts{"stream", "graph"}, companies{"itself", "others", "nobody"};
 

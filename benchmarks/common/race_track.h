@@ -10,7 +10,7 @@
 
 namespace hone::benchmarks {
 
-/// What every benchmark times its contestants on. Not thread-safe.
+/// The device and buffers that every benchmark times its contestants with. Not thread-safe.
 class RaceTrack {
  public:
   explicit RaceTrack(std::shared_ptr<Device> device);

@@ -51,7 +51,7 @@ class CacheFlush {
   explicit CacheFlush(std::shared_ptr<Device> device);
   void enqueue(Stream stream) const;
 
-  /// Whether an input of this size drives itself out of the cache.
+  /// Returns false if an input of this size drives itself out of the cache.
   bool is_needed_for(std::size_t bytes) const { return bytes < memory_.size_bytes(); }
 
  private:

@@ -1,4 +1,4 @@
-// What every benchmark says about itself, and small statistics for its table.
+// The facts that every benchmark prints about itself, and small statistics for its table.
 #pragma once
 
 #include <algorithm>

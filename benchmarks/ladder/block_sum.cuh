@@ -1,4 +1,4 @@
-// What the upper steps of the ladder share: the block size, and a sum over the block by warp shuffles.
+// The common part of the ladder's upper steps: the block size, and a sum over the block by warp shuffles.
 #pragma once
 
 constexpr unsigned kThreads = 256;

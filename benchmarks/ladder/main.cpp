@@ -102,7 +102,7 @@ std::vector<Size> sizes_of(const Options& options, const DeviceFacts& facts) {
 /// The array, what is written, and the copies that tuning and its check read.
 constexpr std::int64_t kMostArrays = 4;
 
-/// Those that the device has room for; tells of the others.
+/// Returns the sizes that the device has room for, and prints the others.
 std::vector<Size> sizes_that_fit(std::vector<Size> sizes, const Device& device) {
   const std::int64_t free_bytes = device.free_memory_bytes();
   const auto bytes = [](const Size& size) { return kMostArrays * size.rows * size.columns * 4; };

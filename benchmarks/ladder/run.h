@@ -53,7 +53,7 @@ std::vector<LadderError> ladder_errors(Session& session, std::int64_t n);
 std::string ladder_table(const std::vector<LadderRow>& rows);
 std::string error_table(const std::vector<LadderError>& errors, std::int64_t n);
 
-/// What each step teaches, a line each.
+/// Returns a line for each step that says what it teaches.
 std::string sum_legend();
 std::string matrix_legend(MatrixLadder ladder);
 

@@ -1,4 +1,4 @@
-// What the steps of the transposing ladder share: blocks of 32 × 8 threads take one tile of 32 × 32 elements each, and
+// The common part of the transposing steps: blocks of 32 × 8 threads take one tile of 32 × 32 elements each, and
 // every thread has four of them.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a thread adds up in the steps from vector_loads on.
+// The sum of a thread in the steps from vector_loads on.
 #pragma once
 
 #include "block_sum.cuh"

@@ -1,4 +1,4 @@
-// What a user of CUB writes around it: element maps, combining operators and the types of results.
+// The code that a user of CUB writes around it: element maps, combining operators and the types of results.
 #pragma once
 
 #include <cuda/std/cmath>

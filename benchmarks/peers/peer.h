@@ -13,7 +13,7 @@
 
 namespace hone::benchmarks {
 
-/// What a peer is asked for: one of Hone's operations on n elements, and the dtype that Hone's result has.
+/// The question to a peer: one of Hone's operations on n elements, and the dtype that Hone's result has.
 struct PeerProblem {
   std::string_view operation;
   DType dtype = DType::f32;

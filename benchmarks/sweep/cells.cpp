@@ -154,7 +154,7 @@ std::vector<Cell> choose_cells(const KernelFamily& family, const CellSelection& 
       add_pair(selection, name == kHeadlineOperation && dtype.name == kHeadlineDtype, cell, cells);
     }
   }
-  // What matters most comes first, since a run may end before everything is measured.
+  // The most important cells come first, since a run may end before everything is measured.
   std::stable_partition(cells.begin(), cells.end(), [&](const Cell& cell) {
     return family.operations()[cell.operation] == kHeadlineOperation && info(cell.dtype).name == kHeadlineDtype;
   });

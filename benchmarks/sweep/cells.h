@@ -23,7 +23,7 @@ struct Cell {
   std::vector<int> offsets{0};  ///< measured so many elements behind a multiple of 256 bytes, and less than 256 bytes
 };
 
-/// What the command line asks for. Empty lists mean the default sweep.
+/// The cells that the command line asks for. Empty lists mean the default sweep.
 struct CellSelection {
   std::vector<std::string> operations = {};
   std::vector<std::string> dtypes = {};

@@ -43,7 +43,8 @@ bool agree(std::string_view operation, const std::vector<long double>& ours, con
   return true;
 }
 
-/// What a Reader can begin with: no later than `memory`, and within the same allocation, which is aligned.
+/// Returns an address that a Reader can begin with: no later than `memory`, and within the same allocation, which is
+/// aligned.
 const void* aligned_down(const void* memory) {
   return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(memory) / kPackBytes * kPackBytes);
 }

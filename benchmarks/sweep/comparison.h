@@ -18,7 +18,7 @@
 
 namespace hone::benchmarks {
 
-/// What was measured of a cell at one address.
+/// The measurements of a cell at one address.
 struct Row {
   Cell cell;
   int offset = 0;          ///< of Cell::offsets

@@ -12,7 +12,7 @@
 
 namespace hone::benchmarks {
 
-/// What a run knows besides its rows.
+/// The facts about a run besides its rows.
 struct SweepRun {
   DeviceFacts device;
   int budget_ms = 0;                     ///< of tuning, a problem; 0: nothing is tuned

@@ -27,7 +27,7 @@ struct Finding {
   double regret() const;
 };
 
-/// What must hold of a part.
+/// The regrets of a part.
 struct Summary {
   std::string part;
   std::size_t rows = 0;

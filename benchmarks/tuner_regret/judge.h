@@ -24,7 +24,7 @@ struct Rivalry {
 std::vector<std::vector<double>> judge(const std::vector<Rivalry>& rivalries, std::vector<std::string> command,
                                        int processes, const std::filesystem::path& folder);
 
-/// What each of the processes does: reads the rivalries in `file` and writes their times next to it.
+/// Runs in each of the processes: reads the rivalries in `file` and writes their times next to it.
 void measure_rivalries(const std::shared_ptr<Device>& device, const std::filesystem::path& file, int compare_ms);
 
 }  // namespace hone::benchmarks

@@ -1,4 +1,4 @@
-// What the tuner's choices are worth, measured: each part runs `hone tune` as anybody would, from an empty cache, and
+// Measures the worth of the tuner's choices: each part runs `hone tune` as anybody would, from an empty cache, and
 // measures what it chose side by side with what more effort finds.
 //
 //   regret     against an exhaustive search of the same problems: choice, the exhaustive winner and its next four
@@ -7,7 +7,7 @@
 //   untuned    at sizes that were not tuned (a prime near 1.2 · 2^k, and 1.5 · 2^k) against a tuning at that very size
 //   time       the wall time of campaigns alone
 //
-// What is compared is measured in processes of their own (judge.h).
+// Rivals are measured in processes of their own (judge.h).
 //
 // Findings are written after each line of problems, so that what is there when the time is over can be used.
 #include <fmt/format.h>
@@ -113,7 +113,7 @@ class Study {
       }
   }
 
-  /// Whether every campaign and every comparison succeeded.
+  /// Returns true if every campaign and every comparison succeeded.
   bool is_good() const { return is_good_; }
 
  private:

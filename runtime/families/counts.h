@@ -23,7 +23,7 @@ inline std::optional<std::int64_t> product_within_memory(std::initializer_list<s
   return result <= kMostBytes ? std::optional(result) : std::nullopt;
 }
 
-/// Of numbers that are not negative.
+/// Returns ⌈a / b⌉ of numbers that are not negative.
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
 
 constexpr std::int64_t at_least_one(std::int64_t count) { return std::max<std::int64_t>(1, count); }

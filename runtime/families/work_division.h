@@ -89,7 +89,7 @@ inline constexpr double kHalfSectors = 1.25;
 /// of 2^16 f32 in runs of 32, 128 and 256 bytes took 110, 84.0 and 82.6 µs (H100, CUDA 13.0, 2026-11-25).
 inline double traffic_of_runs(std::int64_t bytes) { return 1 + 8 / static_cast<double>(bytes); }
 
-/// Whether threads run one after the other, so that neither registers nor loads in flight are scarce.
+/// Returns true if threads run one after the other, so that neither registers nor loads in flight are scarce.
 inline bool is_host(const DeviceFacts& facts) { return facts.kind == "host"; }
 
 /// The subject of a prune rule: a policy's struct, or what a family derives from it that is made of a typical problem

@@ -1,4 +1,4 @@
-// What the benchmark programs have in common, from the command line to the exit code and the JSON file.
+// Tests the common part of the benchmark programs, from the command line to the exit code and the JSON file.
 #include "benchmarks/common/program.h"
 
 #include <gmock/gmock.h>

@@ -105,7 +105,7 @@ TEST_F(CacheClaims, UntunedPublicationEndsNoClaim) {
   EXPECT_EQ(claim("b"), ClaimState::held);
 }
 
-/// What a tuning of `ms` leaves that has compared nothing.
+/// The publication of a tuning of `ms` that has compared nothing.
 Publication uncompared_publication(double ms, std::chrono::seconds age = 0s) {
   Publication publication = untuned_publication();
   const auto now = std::chrono::system_clock::now().time_since_epoch() - age;
@@ -241,7 +241,7 @@ TEST(CacheProcess, KnowsItselfAndTheDead) {
   EXPECT_TRUE(has_ended(this_process() + "0")) << "a PID that was given to another process";
 }
 
-/// What a session does with a cold key. Exit status 1: tuned it; 0: found it tuned.
+/// Does what a session does with a cold key. Exit status 1: tuned it; 0: found it tuned.
 int tune_or_wait(const Store& store, const Publication& publication) {
   const Need need{.query = matching_query(publication)};
   const std::string owner = new_owner();

@@ -24,7 +24,7 @@ class CacheDamage : public testing::Test {
   Query query_ = matching_query(sample_);
 };
 
-/// Whether a lookup with `query` may return `hit` after `published` was stored.
+/// Returns true if a lookup with `query` may return `hit` after `published` was stored.
 bool is_right(const std::optional<Hit>& hit, const Publication& published) {
   return !hit || (hit->winner == published.winner && hit->sizes == published.key.problem.sizes &&
                   hit->binary == published.binary && !hit->stale_driver);

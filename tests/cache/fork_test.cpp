@@ -11,7 +11,7 @@
 namespace hone::cache {
 namespace {
 
-/// What a child does: 0 when it could read and write.
+/// Runs in a child: returns 0 if it could read and write.
 int use(const Store& store, const Publication& publication) {
   ::alarm(60);  // a lock that nobody can release any more ends the child, and so the test
   try {

@@ -1,4 +1,4 @@
-// What somebody may have left beside a cache file that is only looked at, or copied with it.
+// Tests of files that somebody may have left beside a cache file that is only looked at, or copied with it.
 #include <sys/stat.h>
 #include <unistd.h>
 

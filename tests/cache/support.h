@@ -1,4 +1,4 @@
-// What the cache tests share: a folder of their own, invented records, and SQL behind the store's back.
+// The common part of the cache tests: a folder of their own, invented records, and SQL behind the store's back.
 #pragma once
 
 #include <sys/resource.h>
@@ -97,7 +97,7 @@ Publication untuned_publication();
 /// The same class with a wider range: another key that serves the same queries.
 Publication wider(Publication publication);
 
-/// What finds it, at 500 elements.
+/// Returns the query that finds it, at 500 elements.
 Query matching_query(const Publication& publication);
 
 /// Every row of a query as text, columns separated by '|'. Plain SQLite with sqlar_uncompress(), as the sqlite3 shell

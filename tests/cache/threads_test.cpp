@@ -31,7 +31,7 @@ bool is_whole(const Hit& hit) {
   return hit.binary && hit.binary->code == std::vector<std::byte>(500, round);
 }
 
-/// What a session does, and what a person does beside it. Returns the number of hits that were wrong.
+/// Does what a session does, and what a person does beside it. Returns the number of hits that were wrong.
 int use(Layers& layers, const Store& store, int thread) {
   const std::string owner = new_owner();
   int wrong = 0;

@@ -15,7 +15,7 @@
 namespace hone::cache {
 namespace {
 
-/// Whether it happened. Anything but a StoreError ends the process.
+/// Returns true if it happened. Anything but a StoreError ends the process.
 bool attempt(const std::function<void()>& action) {
   try {
     action();

@@ -1,4 +1,4 @@
-// What the fuzzers and the maker of their corpus share: the winners in it, and a folder to work in.
+// The common part of the fuzzers and the maker of their corpus: the winners in it, and a folder to work in.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace hone::cache {
 /// do not hit a digest of 128 bits.
 const std::vector<Publication>& seed_publications();
 
-/// What finds one of them.
+/// Returns the query that finds one of them.
 Query query_of(const Publication& publication);
 
 Entry entry_of(const Publication& publication);

@@ -8,7 +8,7 @@
 
 namespace hone::layering {
 
-/// What the files of one folder may include of ours.
+/// The folders whose headers the files of one folder may include.
 struct FolderRule {
   std::string_view folder;                         ///< with a slash at its end; the longest match rules a file
   std::vector<std::string_view> may_include = {};  ///< folders, with all below them, or files; itself always

@@ -10,7 +10,7 @@
 
 namespace hone::test {
 
-/// Whether `text` has `name`, and no number of it is a part of a longer one: "12" is not in "1200", "4" not in "4.5".
+/// True if `text` has `name`, and no number of it is a part of a longer one: "12" is not in "1200", "4" not in "4.5".
 inline bool has_name(std::string_view text, std::string_view name) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {

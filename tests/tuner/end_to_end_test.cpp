@@ -196,7 +196,7 @@ TEST_F(EndToEnd, ExplainsWhatWasTunedWithoutMeasuring) {
   }
   EXPECT_EQ(hone({"explain", "1"}).code, hone({"inspect", "1"}).code);
 
-  // What --counters starts under Nsight Compute runs a stored winner, and nothing else.
+  // The process that --counters starts under Nsight Compute runs a stored winner, and nothing else.
   const std::string id = std::to_string(winner["id"].get<int>());
   EXPECT_EQ(run_counted(std::vector<std::string>{cache_.string(), id, "host"}), 0);
   EXPECT_NE(run_counted(std::vector<std::string>{cache_.string(), "999", "host"}), 0);

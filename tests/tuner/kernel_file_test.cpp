@@ -33,7 +33,7 @@ TEST_F(KernelFile, IsTunedRunExplainedAndWrittenOut) {
   const CommandRun explained = hone({"explain", "--family", path("axpy.json"), "--size", "1000", "--all"});
   EXPECT_THAT(explained.out, Names("axpy run f32", "4 candidates", "64t x1")) << explained.err;
 
-  // What --counters starts under Nsight Compute finds the kernel by its file.
+  // The process that --counters starts under Nsight Compute finds the kernel by its file.
   const std::string cache = path("cache.sqlite");
   EXPECT_EQ(run_counted(std::vector<std::string>{cache, "1", "host", path("axpy.json")}), 0);
   EXPECT_NE(run_counted(std::vector<std::string>{cache, "1", "host"}), 0);

@@ -1,4 +1,4 @@
-// What the tests of tuner/ share: running the command in-process, temporary folders, .npy fixtures.
+// The common part of the tests of tuner/: running the command in-process, temporary folders, .npy fixtures.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace hone::tuner::testing {
 
-/// What a run of the command left behind.
+/// The outcome of a run of the command.
 struct CommandRun {
   int code = 0;
   std::string out;

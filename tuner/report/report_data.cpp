@@ -1,12 +1,8 @@
 #include "tuner/report/report_data.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <iterator>
-#include <limits>
 #include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -16,6 +12,7 @@
 
 #include "cache/store.h"
 #include "tuner/problems/families.h"
+#include "tuner/report/selection.h"
 #include "tuner/text/table.h"
 #include "tuner/winners/limits.h"
 #include "tuner/winners/winner_detail.h"
@@ -71,81 +68,6 @@ class TextPool {
   std::size_t bytes_ = 0;
 };
 
-/// Which of `count` trials, the fastest first, stand for all: half of them are the fastest, and half are spread evenly
-/// over the others.
-class Sample {
- public:
-  Sample(std::size_t count, std::size_t most)
-      : first_(count <= most ? count : most / 2), step_((count - first_) / std::max<std::size_t>(most / 2, 1) + 1) {}
-  bool has(std::size_t at) const { return at < first_ || (at - first_) % step_ == 0; }
-
- private:
-  std::size_t first_, step_;
-};
-
-/// True if a policy has a value of a parameter that no earlier one had. The fastest candidate with each value is what
-/// the page says of it.
-bool add_values(std::string_view policy, std::set<std::string_view>& values) {
-  bool is_new = false;
-  while (!policy.empty()) {
-    const std::string_view item = policy.substr(0, policy.find(' '));
-    is_new = values.insert(item).second || is_new;
-    policy.remove_prefix(std::min(policy.size(), item.size() + 1));
-  }
-  return is_new;
-}
-
-/// The measured trials that were faster than all before them, in the order of measuring.
-std::set<const TrialRecord*> record_setters(const std::vector<TrialRecord>& trials) {
-  std::vector<const TrialRecord*> measured;
-  for (const TrialRecord& trial : trials)
-    if (trial.verdict == "ok" && trial.sequence > 0) measured.push_back(&trial);
-  std::ranges::sort(measured, {}, &TrialRecord::sequence);
-  std::set<const TrialRecord*> setters;
-  double best_us = std::numeric_limits<double>::infinity();
-  for (const TrialRecord* trial : measured) {
-    if (trial->median_us >= best_us) continue;
-    best_us = trial->median_us;
-    setters.insert(trial);
-  }
-  return setters;
-}
-
-/// A winner that may be shown, with the cache that it is of.
-struct Shown {
-  const StoredWinner* stored = nullptr;
-  std::size_t cache = 0;
-};
-
-bool is_shown_before(const Shown& a, const Shown& b) {
-  return std::pair(a.stored->winner.tuned, a.stored->id) > std::pair(b.stored->winner.tuned, b.stored->id);
-}
-
-/// Winners of one sweep of sizes have this in common.
-auto sweep_of(const Shown& entry) {
-  const cache::KeyRecord& key = entry.stored->key;
-  return std::tie(entry.cache, key.device.kind, key.device.identity, key.problem.family, key.problem.operation,
-                  key.problem.dtype, key.problem.launch_context);
-}
-
-/// The winners whose trials are read, in this order: of every sweep the problem that moves the most bytes, then the
-/// second of every sweep, and so on.
-std::vector<Shown> in_order_of_tunings(std::vector<Shown> entries) {
-  std::erase_if(entries, [](const Shown& entry) { return !is_measured(*entry.stored); });
-  std::stable_sort(entries.begin(), entries.end(), [](const Shown& a, const Shown& b) {
-    const auto sweep_a = sweep_of(a), sweep_b = sweep_of(b);
-    return sweep_a != sweep_b ? sweep_a < sweep_b : a.stored->winner.bytes_moved > b.stored->winner.bytes_moved;
-  });
-  std::vector<std::pair<int, Shown>> ranked;
-  for (const Shown& entry : entries) {
-    const bool follows = !ranked.empty() && sweep_of(ranked.back().second) == sweep_of(entry);
-    ranked.emplace_back(follows ? ranked.back().first + 1 : 0, entry);
-  }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::transform(ranked.begin(), ranked.end(), entries.begin(), [](const auto& pair) { return pair.second; });
-  return entries;
-}
-
 /// Collects the parts of the page's JSON.
 class Collector {
  public:
@@ -153,7 +75,7 @@ class Collector {
       : caches_(caches), most_bytes_(most_bytes), counts_(caches.size()) {}
 
   ReportData collect(std::int64_t made_at) {
-    std::vector<Shown> entries;
+    std::vector<ShownWinner> entries;
     for (std::size_t i = 0; i < caches_.size(); ++i) {
       counts_[i].winners = caches_[i].named.size();
       for (const std::size_t at : caches_[i].named) entries.push_back({&caches_[i].all[at], i});
@@ -165,9 +87,9 @@ class Collector {
   }
 
  private:
-  void add_winners(const std::vector<Shown>& entries) {
+  void add_winners(const std::vector<ShownWinner>& entries) {
     const auto most = static_cast<std::size_t>(kShareOfWinners * static_cast<double>(most_bytes_));
-    for (const Shown& entry : entries) {
+    for (const ShownWinner& entry : entries) {
       std::string row = dumped(winner_row(entry));
       if (bytes_ + texts_.bytes() + row.size() > most) break;
       bytes_ += row.size() + 1;
@@ -178,13 +100,13 @@ class Collector {
     }
   }
 
-  void add_tunings(const std::vector<Shown>& entries) {
-    for (const Shown& entry : entries) ++counts_[entry.cache].tunings;
+  void add_tunings(const std::vector<ShownWinner>& entries) {
+    for (const ShownWinner& entry : entries) ++counts_[entry.cache].tunings;
     const std::size_t trials =
         std::clamp(kTrialsOfAPage / std::max<std::size_t>(entries.size(), 1), kFewestTrials, kMostTrials);
     int misfits = 0;
-    for (std::span<const Shown> left(entries); !left.empty() && misfits < kMostMisfits;) {
-      const std::span<const Shown> some = left.first(std::min(left.size(), kTuningsAtOnce));
+    for (std::span<const ShownWinner> left(entries); !left.empty() && misfits < kMostMisfits;) {
+      const std::span<const ShownWinner> some = left.first(std::min(left.size(), kTuningsAtOnce));
       left = left.subspan(some.size());
       const std::vector<cache::FoundTuning> found = read_tunings(some);
       for (std::size_t i = 0; i < some.size() && misfits < kMostMisfits; ++i) {
@@ -196,7 +118,7 @@ class Collector {
   }
 
   /// False if there is no room for it.
-  bool add_tuning(const Shown& entry, const cache::TuningRecord& tuning, std::size_t most_trials) {
+  bool add_tuning(const ShownWinner& entry, const cache::TuningRecord& tuning, std::size_t most_trials) {
     const std::string row = dumped(tuning_row(entry, tuning, most_trials));
     if (bytes_ + texts_.bytes() + row.size() > most_bytes_) return false;
     bytes_ += row.size() + 1;
@@ -206,7 +128,7 @@ class Collector {
   }
 
   /// Their tunings, in the order of `entries`, with one look into each cache.
-  std::vector<cache::FoundTuning> read_tunings(std::span<const Shown> entries) const {
+  std::vector<cache::FoundTuning> read_tunings(std::span<const ShownWinner> entries) const {
     std::vector<cache::FoundTuning> found(entries.size());
     for (std::size_t cache = 0; cache < caches_.size(); ++cache) {
       std::vector<std::int64_t> ids;
@@ -223,7 +145,7 @@ class Collector {
     return found;
   }
 
-  std::size_t device_index(const Shown& entry) {
+  std::size_t device_index(const ShownWinner& entry) {
     const cache::DeviceRecord& device = entry.stored->key.device;
     const auto [at, is_new] =
         device_indices_.emplace(std::tuple(entry.cache, device.kind, device.identity), devices_.size());
@@ -266,7 +188,7 @@ class Collector {
     if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
   }
 
-  std::size_t problem_index(const Shown& entry) {
+  std::size_t problem_index(const ShownWinner& entry) {
     const cache::ProblemRecord& problem = entry.stored->key.problem;
     const std::size_t device = device_index(entry);
     std::string key = fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", device, problem.family, problem.operation,
@@ -282,7 +204,7 @@ class Collector {
   }
 
   /// The columns are those of `winner_columns` in finished().
-  Json winner_row(const Shown& entry) {
+  Json winner_row(const ShownWinner& entry) {
     const StoredWinner& stored = *entry.stored;
     const cache::CandidateRecord& candidate = stored.winner.candidate;
     const bool measured = is_measured(stored);
@@ -300,13 +222,13 @@ class Collector {
     return row;
   }
 
-  Json tuning_row(const Shown& entry, const cache::TuningRecord& tuning, std::size_t most_trials) {
+  Json tuning_row(const ShownWinner& entry, const cache::TuningRecord& tuning, std::size_t most_trials) {
     const StoredWinner& stored = *entry.stored;
     Json trials = Json::array(), rejected = Json::array();
     std::int64_t in_flight = 0;
     std::size_t at = 0;
     const auto measured = static_cast<std::size_t>(std::ranges::count(tuning.trials, "ok", &TrialRecord::verdict));
-    const Sample sample(measured, most_trials);
+    const TrialSample sample(measured, most_trials);
     const std::set<const TrialRecord*> setters = record_setters(tuning.trials);
     std::set<std::string_view> values;
     for (const TrialRecord& trial : tuning.trials) {
@@ -400,7 +322,7 @@ class Collector {
   std::map<std::tuple<std::size_t, std::string, std::string>, std::size_t> device_indices_;
   std::unordered_map<std::string, std::size_t> problem_indices_;
   std::set<std::string> families_;
-  std::vector<Shown> shown_;
+  std::vector<ShownWinner> shown_;
   std::unordered_map<const StoredWinner*, std::size_t> index_of_;
   std::string winners_, tunings_;
 };

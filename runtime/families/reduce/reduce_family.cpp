@@ -128,7 +128,7 @@ Problem reduce_problem(const ReduceSpec& spec, std::int64_t n, std::uint32_t ali
                   .dtype = spec.dtype,
                   .alignment = info(spec.op).inputs == 1 ? peeled_alignment(spec.dtype, alignment) : alignment,
                   .extents = {n, 1, 1}};
-  // What the family would choose anyway is no other problem.
+  // An accumulator that the family would choose anyway makes no other problem.
   if (spec.accumulator != reduce_accumulator_dtype(spec.op, spec.dtype)) problem.accumulator = spec.accumulator;
   if (spec.result != reduce_result_dtype(spec.op, spec.dtype, spec.accumulator_dtype())) problem.result = spec.result;
   if (info(spec.dtype).is_floating()) problem.nan = spec.nan;

@@ -196,7 +196,7 @@ class PatternMaker {
     for (Element& x : values_) x = of(sign() * std::ldexp(real(1, 2), least + static_cast<int>(below(binades))));
   }
 
-  /// What an odd element stands among.
+  /// Fills the array with the neighbours of an odd element.
   void background() {
     if (info(spec_.op).hazard == ReduceHazard::truth) return all_zero();
     uniform();

@@ -82,8 +82,8 @@ struct Approximate {
 
 Wide gamma(Wide roundings, Wide unit) { return roundings * unit / (1 - roundings * unit); }
 
-/// Whether no partial sum is rounded. Certain if Σ|x| stays below 2^p. Random signs keep the sums of small integers far
-/// below: 8 standard deviations above the whole sum are exceeded with a probability of e^-32.
+/// Returns true if no partial sum is rounded. That is certain if Σ|x| stays below 2^p. Random signs keep the sums of
+/// small integers far below: 8 standard deviations above the whole sum are exceeded with a probability of e^-32.
 bool sums_exactly(const Sums& sums, Wide unit) {
   if (!sums.integral) return false;
   if (sums.magnitude * unit <= 1) return true;
@@ -152,7 +152,7 @@ std::array<Expectation, 2> expected_mean_variance(const Inputs& inputs) {
   // Merging turns an infinite mean into NaN with the next infinity.
   if (!std::isfinite(sums.value)) return {Expectation::exactly(sums.value).or_nan(), Expectation::exactly(kNan)};
 
-  // What the sum's own rounding has moved the mean by is seen in the deviations from it.
+  // The sum's own rounding has moved the mean by an amount that is seen in the deviations from it.
   const Wide pivot = sums.value / count;
   const Wide offset = sum_all(inputs, [&](std::size_t i) { return inputs.first[i] - pivot; }).value / count;
   const Sums deviations = sum_all(inputs, [&](std::size_t i) {
@@ -298,7 +298,7 @@ std::array<Expectation, 2> expectations(const Inputs& inputs) {
   }
 }
 
-/// What a value of two is called.
+/// Returns the name of a result, if there are two.
 std::string_view label(ReduceOp op, int output) {
   if (op == ReduceOp::minmax) return output == 0 ? "minimum: " : "maximum: ";
   if (op == ReduceOp::mean_variance) return output == 0 ? "mean: " : "variance: ";

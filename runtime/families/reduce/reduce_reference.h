@@ -16,9 +16,9 @@
 
 namespace hone::reduce_reference {
 
-/// What is measured first ("uniform", for bool "mixed"), then the awkward kinds: for floats small integers (whose sums
-/// are exact), NaN, infinities and cancellation; for integers the extreme values; for products values whose product
-/// stays in range; for indices ties. On at least one kind, one element that is missing or read twice shows.
+/// The kind that is measured ("uniform", for bool "mixed"), then the awkward kinds: for floats small integers (whose
+/// sums are exact), NaN, infinities and cancellation; for integers the extreme values; for products values whose
+/// product stays in range; for indices ties. On at least one kind, one element that is missing or read twice shows.
 std::span<const std::string_view> input_kinds(const ReduceSpec& spec);
 
 /// A prime: no multiple of any tile. So short that making and reducing it on the CPU some fifty times, which is what

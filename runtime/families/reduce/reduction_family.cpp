@@ -64,7 +64,7 @@ std::string output_types(const std::vector<BufferSpec>& buffers) {
   return types;
 }
 
-/// Whether blocks leave their partials in the workspace.
+/// Returns true if blocks leave their partials in the workspace.
 bool uses_workspace(const ReducePolicy& policy) {
   return policy.finish == ReducePolicy::Finish::last_block || policy.finish == ReducePolicy::Finish::second_kernel;
 }

@@ -28,7 +28,7 @@ struct ReducePolicy {
   static const ParameterSpace& space();
 };
 
-/// What a kernel computes, in the words of reduction.cuh.
+/// The operation of a kernel, in the words of reduction.cuh.
 struct OperationSource {
   std::string includes;  ///< of what `type` needs of kernel_templates or sources()
   std::string type;      ///< a C++ type, with `hone::` before its names

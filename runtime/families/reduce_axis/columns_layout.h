@@ -10,7 +10,7 @@
 
 namespace hone {
 
-/// What the states of a thread's columns may take: 32 registers.
+/// The most that the states of a thread's columns may take: 32 registers.
 inline constexpr std::int64_t kMostColumnStateBytes = 128;
 
 /// A policy on a problem.

@@ -9,7 +9,7 @@
 namespace hone {
 namespace {
 
-/// What the states of a block may take, so that several blocks of an SM have theirs; the most that is static is 48 KiB.
+/// The most that the states of a block may take, so that several blocks fit an SM; static shared memory ends at 48 KiB.
 constexpr std::int64_t kMostSharedBytes = 32 * 1024;
 constexpr int kLanesOfGaps = 32;  ///< threads side by side in a staged policy's kernel for rows with gaps
 
@@ -19,8 +19,8 @@ constexpr int kLanesOfGaps = 32;  ///< threads side by side in a staged policy's
 constexpr std::int64_t kTooFewTiles = 2;
 constexpr std::int64_t kMostBytesOfMany = 128;
 
-/// Of so few tiles, the first is worth code of its own: f16 logsumexp of 31 x 1048577 24.8 to 23.3 µs, of 4 x 2^24 58.7
-/// to 48.6 (H200); of more, code is long enough as it is.
+/// With so few tiles, the first is worth code of its own: f16 logsumexp of 31 x 1048577 24.8 to 23.3 µs, of 4 x 2^24
+/// 58.7 to 48.6 (H200); with more, code is long enough as it is.
 constexpr std::int64_t kFewTiles = 4;
 
 /// Pipeline fill and drain of a block that shares the rows of a tile, in memory latencies: its first and last tiles,

@@ -59,7 +59,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
 
 namespace canonical {
 
-/// What softmax_reference::verify() checks, in every bit of each result. `factor` is twice the scale, as an accumulator.
+/// Checks what softmax_reference::verify() does, in every bit of each result. `factor` is twice the scale, as an
+/// accumulator.
 std::string verify_softmax(const softmax_reference::Computation& computation, double factor,
                            std::span<const std::byte> pattern, std::span<const ElementRange> parts,
                            const std::function<softmax_reference::Line(std::int64_t)>& line_of,

@@ -22,7 +22,7 @@ inline constexpr std::array<std::string_view, 2> kSoftmaxOperations{"softmax", "
 /// (H100, CUDA 13.0, 2026-11-25).
 inline constexpr double kClusterLatencies = 5;
 
-/// What follows from a problem alone. Cheap, and allocates nothing: made on the hit path.
+/// The facts that follow from a problem alone. Cheap, and allocates nothing: made on the hit path.
 struct SoftmaxTraits {
   DType in, out, accumulator;
   std::int64_t in_bytes, out_bytes;  ///< of an element
@@ -41,7 +41,7 @@ struct SoftmaxTraits {
   /// threads, one an SM, takes 782 µs, where memory would take 690 (H100, CUDA 13.0, 2026-11-25).
   double thread_gbps() const { return static_cast<double>(in_bytes + out_bytes) / 40; }
 
-  /// Of the largest element and sum that partial results are.
+  /// The size of a partial result: the largest element and a sum.
   std::size_t state_bytes() const { return 2 * info(accumulator).size_bytes; }
 
   /// Partial results that a workspace has room for.
@@ -50,7 +50,7 @@ struct SoftmaxTraits {
   }
 };
 
-/// What the alignment of a problem is, in bytes of the larger element's packs, where both arrays are aligned to
+/// Returns the alignment of a problem, in bytes of the larger element's packs, where both arrays are aligned to
 /// `alignment` bytes: kMaxAlignment if the widest packs are aligned in every row. Over rows anything less counts as
 /// single elements.
 std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment);

@@ -16,11 +16,11 @@
 
 namespace hone::softmax_reference {
 
-/// What is measured first ("uniform"), then what is awkward: weights that underflow, elements whose difference
+/// The kind that is measured ("uniform"), then the awkward ones: weights that underflow, elements whose difference
 /// overflows, masks of −∞, NaN, +∞, and nothing but −∞.
 std::span<const std::string_view> input_kinds();
 
-/// What was computed, and how.
+/// The dtypes and the arithmetic of a softmax.
 struct Computation {
   DType dtype, result, accumulator;
   double scale = 1;

@@ -11,7 +11,7 @@ namespace hone {
 
 /// The policies of the softmax over rows.
 struct SoftmaxRowPolicy {
-  /// Of softmax.cuh, softmax_tiles.cuh and softmax_pipeline.cuh.
+  /// The kernels of softmax.cuh, softmax_tiles.cuh and softmax_pipeline.cuh.
   enum class Algorithm { group, tiles, block, cluster, chunks, pipeline };
 
   Scope scope = Scope::block;                ///< of a row

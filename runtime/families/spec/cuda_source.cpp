@@ -69,7 +69,7 @@ std::string free_name(std::string name, const ParsedSpec& parsed) {
   return name;
 }
 
-/// What cudaLaunchKernelEx() takes beside the arguments.
+/// Returns the code of what cudaLaunchKernelEx() takes beside the arguments.
 std::string configuration(std::string_view grid, const Launch& launch, std::string_view config = "config",
                           std::string_view attributes = "attributes", std::string_view stream = "stream") {
   std::string text = fmt::format(

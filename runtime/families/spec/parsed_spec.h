@@ -50,7 +50,7 @@ struct ParsedSpec {
   std::vector<Expression> where, block, elements_per_block, elements_per_thread;
   Expression dynamic_smem_bytes, cluster_blocks, dependent_launch;
 
-  // Of each argument.
+  // Each has an entry per argument.
   std::vector<Expression> elements, below;
   std::vector<std::size_t> buffer_of, scalar_of;  ///< its place among the buffers, and among Problem::scalars
 

@@ -47,7 +47,7 @@ constexpr std::int64_t kShortRowBytes = 128;
 bool moves_in_place(const Problem& problem) { return problem.operation % 2 == 1; }
 bool is_of_pairs(const Problem& problem) { return problem.operation >= 2; }
 
-/// Of what is moved as one.
+/// Returns the size of the elements that are moved as one.
 int moved_bytes(const Problem& problem) {
   return static_cast<int>(element_bytes(problem)) * (is_of_pairs(problem) ? 2 : 1);
 }

@@ -42,7 +42,7 @@ struct TransposeTile : TransposePolicy {
   int step_rows() const { return shifted ? 32 / element_bytes : 0; }
   std::int64_t tile_bytes() const { return std::int64_t{element_bytes} * tile_rows * tile_columns; }
   int loads_per_thread() const;  ///< of vectors, before it uses any
-  /// Of one block: with the room that keeps lanes apart, of two tiles where they change places.
+  /// Returns the shared memory of a block: with the padding, and of two tiles where they change places.
   std::int64_t smem_bytes() const;
   /// The smallest tile that every thread of the smallest block has a part in.
   int smallest_kib() const;

@@ -1,4 +1,4 @@
-// What holds for all functions of the C interface: names, statuses, errors, null pointers, structs of other versions.
+// The contract of all functions of the C interface: names, statuses, errors, null pointers, structs of other versions.
 #include <cstddef>
 #include <thread>
 

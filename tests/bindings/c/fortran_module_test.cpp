@@ -32,7 +32,7 @@ const std::string& module() {
   return text;
 }
 
-/// What `describe` makes of each match.
+/// Calls `describe` with each match and returns the results.
 template <class Describe>
 std::set<std::string> found(const std::string& text, const char* pattern, const Describe& describe) {
   const std::regex expression(pattern);

@@ -1,4 +1,4 @@
-// What the C interface does ahead of the calls: problems, tunings, and what is stored of them.
+// The functions of the C interface ahead of the calls: problems, tunings, and what is stored of them.
 #include <cstdio>
 
 #include <nlohmann/json.hpp>

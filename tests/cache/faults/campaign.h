@@ -50,7 +50,7 @@ int status_of_child(const std::function<int()>& work);
 /// fewer as the environment says: HONE_FAULT_SCALE multiplies them.
 int scaled(int usual);
 
-/// Whether this is a build with AddressSanitizer or ThreadSanitizer.
+/// Returns true in a build with AddressSanitizer or ThreadSanitizer.
 bool is_sanitized();
 
 /// A campaign over all points runs each `usual`-th of them; in a sanitizer's build, or with HONE_FAULT_SCALE below 1,

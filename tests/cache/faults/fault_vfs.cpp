@@ -15,7 +15,7 @@ namespace {
 /// The one that rename() asks.
 FaultVfs* active = nullptr;
 
-/// What SQLite holds for an open file. The file of the real VFS follows it in memory.
+/// SQLite's handle of an open file. The file of the real VFS follows it in memory.
 struct FaultFile {
   sqlite3_file base;
   const FaultVfs* owner;

@@ -39,7 +39,7 @@ struct Operation {
   std::int64_t offset = 0;           ///< of a read or write; the new size for truncate
   std::span<const std::byte> bytes;  ///< of a write; valid during the call
 
-  /// Whether it changes what is on the disk.
+  /// Returns true if it changes what is on the disk.
   bool is_change() const;
 };
 

@@ -10,7 +10,7 @@
 
 namespace hone::cache {
 
-/// What the fault may have done to the file.
+/// The damage that the fault may have done to the file.
 enum class Damage {
   none,     ///< every committed row must be found, and no StoreError is excused
   refusal,  ///< the fault still lasts: a StoreError is an answer, but nobody may say that there is no such row
@@ -37,7 +37,7 @@ class Ledger {
   /// A query for each key.
   std::vector<Query> queries() const;
 
-  /// Whether a winner that inspection lists was ever committed.
+  /// Says whether a winner that inspection lists was ever committed.
   Outcome compare(const StoredWinner& stored, std::string& what) const;
 
   /// All that inspection lists.

@@ -79,7 +79,7 @@ bool mount_network(const fs::path& folder, const fs::path& table) {
   return ::mount(table.c_str(), "/proc/self/mountinfo", nullptr, MS_BIND, nullptr) == 0;
 }
 
-/// What a file there can be used for.
+/// Checks what a file there can be used for.
 void use_file_there(const fs::path& shared, const fs::path& own) {
   const Publication publication = sample_publication();
   const fs::path cache = shared / "winners.sqlite";

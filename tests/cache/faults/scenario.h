@@ -33,7 +33,7 @@ class Checkpoint {
   Files files_;
 };
 
-/// What a scenario was told.
+/// The answers that a scenario got.
 struct Answers {
   std::vector<std::optional<Hit>> hits;  ///< of the first keys of the ledger
   std::vector<StoredWinner> winners;
@@ -51,7 +51,7 @@ struct Scenario {
 /// The first publication, others, lookups, inspection, and what undoes an interrupted write.
 const std::vector<Scenario>& scenarios();
 
-/// What the maintenance commands do: merge, import, repair, prune, snapshot.
+/// The scenarios of the maintenance commands: merge, import, repair, prune, snapshot.
 const std::vector<Scenario>& maintenance_scenarios();
 
 /// One of scenarios() by its name.
@@ -67,7 +67,8 @@ class Trial {
   /// Acts, and nothing else.
   void act() const;
 
-  /// What the next process sees, when the act happened, or did not, or died on the way. Goes back to what was prepared.
+  /// Says what the next process sees after the act happened, or did not, or died on the way. Goes back to
+  /// what was prepared.
   Outcome aftermath(std::string& what) const;
 
   /// Acts with `failing` called just before and `healed` just after, lets the next process look, and goes back to what

@@ -1,4 +1,4 @@
-// What is odd about the machine: a lock that is never released, a clock that is a year off, a user that nobody knows.
+// Tests of odd machines: a lock that is never released, a clock that is a year off, a user that nobody knows.
 #include <gmock/gmock.h>
 #include <sys/syscall.h>
 #include <time.h>

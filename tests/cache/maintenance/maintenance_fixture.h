@@ -23,7 +23,7 @@ class CacheMaintenance : public testing::Test {
   /// Writes a winner that was stored at a time of our choice.
   static void put(const std::filesystem::path& file, const Publication& publication, std::int64_t created_at = kTime);
 
-  /// What is intact in a file: a digest, "trials" and "code" of each winner, in the order of each_entry().
+  /// Returns what is intact in a file: a digest, "trials" and "code" of each winner, in the order of each_entry().
   static std::vector<std::string> content(const std::filesystem::path& file);
 
   /// How many winners the file still has for lookups, of numbered(0) to numbered(count - 1).

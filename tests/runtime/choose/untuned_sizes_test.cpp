@@ -1,4 +1,4 @@
-// What the documented guarantee between sizes is worth where times are the model's: a portfolio of quarter octaves on
+// Tests the documented guarantee between sizes with the model's times: a portfolio of quarter octaves on
 // an H100, asked at sizes that it does not know.
 #include <gtest/gtest.h>
 

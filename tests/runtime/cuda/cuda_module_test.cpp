@@ -218,7 +218,7 @@ TEST_F(CudaModuleTest, KeepsNoPointerIntoTheBinary) {
   EXPECT_THAT(fetch(memory, 32), Each(4));
 }
 
-// What is planned for a GPU that is absent is what the driver says of the one that is there.
+// The plans for an absent GPU are those that the driver gives for the one that is there.
 TEST_F(CudaModuleTest, ItsAbsentTwinPlansTheSameCandidates) {
   const std::shared_ptr<Device> twin = make_absent_gpu(device_->facts());
   for (const FamilyRow& row : built_in_families()) {

@@ -1,4 +1,4 @@
-// What of the CUDA device can be tested on any machine.
+// Tests of the CUDA device that run on any machine.
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

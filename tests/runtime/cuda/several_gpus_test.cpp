@@ -53,7 +53,7 @@ class SeveralGpus : public CudaTest {
     return DeviceBuffer(device, values);
   }
 
-  /// What a message calls a GPU.
+  /// Returns a GPU's name in messages.
   static std::string words_of(const Gpu& gpu) {
     return gpu.device->facts().name + " (" + std::string(gpu.device->name()) + ")";
   }

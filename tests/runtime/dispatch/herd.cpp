@@ -35,7 +35,7 @@ struct Setting {
   int kills = 0;
 };
 
-/// What a process tells of one call, in one write to a pipe.
+/// A process's report of one call, in one write to a pipe.
 struct Report {
   int problem = 0;
   double ms = 0;

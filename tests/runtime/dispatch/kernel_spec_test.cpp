@@ -76,7 +76,7 @@ class KernelSpecTest : public DeviceTest {
     return "";
   }
 
-  /// What is wrong with every policy of `spec` that was measured.
+  /// Returns the fault of every policy of `spec` that was measured.
   std::string fault_of(const KernelSpec& spec, const KernelExtents& extents = 1000) {
     Session session(device_, tuned());
     const Tuning tuning = session.tune(TunableKernel(spec).problem(extents), {.budget = std::chrono::seconds(60)});

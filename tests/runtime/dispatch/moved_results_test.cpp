@@ -37,7 +37,7 @@ std::size_t span_bytes(std::int64_t rows, std::int64_t columns, std::int64_t pit
   return static_cast<std::size_t>((rows - 1) * pitch + columns) * element_bytes;
 }
 
-/// What transposing must leave in an output that held `out` before.
+/// Returns what transposing must leave in an output that held `out` before.
 std::vector<std::byte> transposed(const TransposeSpec& spec, const std::vector<std::byte>& in,
                                   std::vector<std::byte> out) {
   for (std::int64_t matrix = 0; matrix < spec.batch; ++matrix)

@@ -16,8 +16,8 @@ struct MeanAndVariance {
   T mean, variance;
 };
 
-/// Of every stride-th value, NaNs left out. The mean is a pivot and what the pivot's own sum has rounded: together they
-/// have more digits than a long double.
+/// Computes the moments of every stride-th value, NaNs left out. The mean is a pivot and what the pivot's own sum has
+/// rounded: together they have more digits than a long double.
 template <class T>
 MeanAndVariance<long double> moments_of(std::span<const T> values, std::size_t stride = 1) {
   const auto mean_of = [&](const auto& term) {
@@ -70,7 +70,7 @@ class ReduceAccuracy : public DeviceTest {
     return fetch(out.as<MeanAndVariance<T>>());
   }
 
-  /// Of `count` outputs that `reduce` fills.
+  /// Returns `count` outputs that `reduce` fills.
   template <class T, class Reduce>
   std::vector<MeanAndVariance<T>> filled(std::size_t count, const Reduce& reduce) {
     const auto out = upload(std::vector<MeanAndVariance<T>>(count));

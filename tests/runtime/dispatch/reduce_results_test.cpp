@@ -61,7 +61,7 @@ class ReduceResults : public DeviceTest {
         << describe(spec, n, kind) << " at offset " << offset_elements;
   }
 
-  /// Of no elements, without reading any.
+  /// Reduces no elements and reads none.
   void expect_identity(Session& session, const ReduceSpec& spec) const {
     const std::size_t bytes = info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(spec.op).outputs);
     const DeviceBuffer out(device_, bytes);

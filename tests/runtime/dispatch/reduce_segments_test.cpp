@@ -59,7 +59,7 @@ class ReduceSegments : public DeviceTest {
         << to_string(problem) << ' ' << kind;
   }
 
-  /// What is reduced with these lengths of segments.
+  /// Returns the results of the segments between `offsets`.
   template <class Tag, class T, class Result>
   std::vector<Result> reduce(Session& session, Tag tag, const std::vector<T>& values,
                              const std::vector<std::int64_t>& offsets, std::vector<Result> found,

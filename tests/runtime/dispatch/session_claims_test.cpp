@@ -34,7 +34,7 @@ class SessionClaimsTest : public FakeSessionTest {
   void claim(const cache::KeyRecord& key, std::chrono::milliseconds lease) {
     ASSERT_EQ(cache::Store(file_).claim(key, nullptr, "another", lease, 20s), cache::ClaimState::taken);
   }
-  /// What another process has found, tuned or not compared within 5 s.
+  /// Publishes what another process has found, tuned or not compared within 5 s.
   void publish_as_owner(const cache::KeyRecord& key, bool is_tuned) {
     SessionOptions alone = options();
     alone.cache_path = folder_ / "elsewhere.sqlite";

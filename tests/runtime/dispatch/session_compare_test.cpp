@@ -1,4 +1,4 @@
-// What a campaign asks of a session: to compare candidates, and to let a winner serve other sizes.
+// Tests of what a campaign asks of a session: to compare candidates, and to let a winner serve other sizes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What sessions make of the winners of other shapes, on a device that only pretends.
+// Tests of sessions with winners of other shapes, on a device that only pretends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

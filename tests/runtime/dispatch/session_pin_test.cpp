@@ -1,4 +1,4 @@
-// What a pinned session does with calls that it has not served yet, and with what would change its winners.
+// Tests of pinned sessions: calls that they have not served yet, and all that would change their winners.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

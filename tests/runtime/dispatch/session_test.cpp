@@ -1,4 +1,4 @@
-// What a session does with a problem, on a device that only pretends.
+// Tests of a session with a problem, on a device that only pretends.
 #include <hone/session.h>
 
 #include <gmock/gmock.h>

@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Whether a file whose path contains `part` is mapped into this process.
+/// Returns true if a file whose path contains `part` is mapped into this process.
 bool is_mapped(const std::string& part) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);)

@@ -11,7 +11,7 @@ namespace {
 
 class WarmProcess : public DeviceTest {
  protected:
-  /// What warm_process prints; `environment` goes in front of it.
+  /// Returns what warm_process prints; `environment` goes in front of it.
   std::string run(const std::string& environment = "") const {
     const std::string command = environment + " " HONE_WARM_PROCESS " " + kTestDevice + " '" +
                                 (folder_ / "cache.sqlite").string() + "'";

@@ -1,4 +1,4 @@
-// What a family decides about a class holds for the members at its corners: their calls fit what was decided.
+// A family's decisions about a class hold for the members at its corners: their calls fit what was decided.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -40,7 +40,7 @@ TEST(FamilyDigest, ChangesWithEverythingThatDecidesTheCode) {
                                             {"finish", {0, 1}, {"alone", "together"}}})}));
 }
 
-/// Whether a family's winners depend on the text of a template.
+/// Returns true if a family's winners depend on the text of a template.
 bool uses(const KernelFamily& family, std::string_view file) {
   const auto sources = family.sources();
   return std::any_of(sources.begin(), sources.end(), [&](const SourceFile& source) { return source.name == file; });

@@ -47,13 +47,13 @@ Patterns patterns_of(const ReduceSpec& spec, std::int64_t n, std::string_view ki
   return patterns;
 }
 
-/// What verify() says of a serial reduction with a fault.
+/// Returns what verify() says of a serial reduction with a fault.
 std::string verdict_of(const ReduceSpec& spec, std::int64_t n, std::string_view kind, Fault fault = {}) {
   const Patterns patterns = patterns_of(spec, n, kind);
   return verify(spec, n, serial_chain(n), patterns, serial_reduce(spec, n, patterns, fault));
 }
 
-/// What verify() says when a kernel gives `found` for the elements, once each.
+/// Returns what verify() says when a kernel gives `found` for the elements, once each.
 template <class T, class Result>
 std::string verdict(ReduceSpec spec, const std::vector<T>& elements, const std::vector<Result>& found,
                     std::int64_t repetitions = 1) {
@@ -102,7 +102,7 @@ bool one_is_as_good_as_none(const ReduceSpec& spec) {
 
 bool is_index(ReduceOp op) { return op == ReduceOp::argmin || op == ReduceOp::argmax; }
 
-/// Whether reading an element twice changes the result at all.
+/// Returns true if reading an element twice changes nothing.
 bool is_idempotent(const ReduceSpec& spec) {
   if (spec.op == ReduceOp::product) return spec.dtype == DType::boolean;
   if (spec.op == ReduceOp::count_nonzero) return false;

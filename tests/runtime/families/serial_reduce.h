@@ -12,7 +12,7 @@
 
 namespace hone {
 
-/// What a broken kernel does to one element.
+/// The fault of a broken kernel in one element.
 struct Fault {
   std::optional<std::int64_t> missing = {};
   std::optional<std::int64_t> doubled = {};

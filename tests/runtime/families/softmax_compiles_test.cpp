@@ -17,7 +17,7 @@
 namespace hone {
 namespace {
 
-/// What divisions and exponentials of f64 put on the stack to call their slow paths is no spilled register.
+/// Divisions and exponentials of f64 use the stack to call their slow paths: these are no spilled registers.
 constexpr int kMostCallFrameBytes = 64;
 
 /// A few of the policies that remain, from `first` on.

@@ -246,7 +246,7 @@ TEST(SoftmaxFamily, VerifiesPartsInOrderAndInsideTheOutput) {
   }
 }
 
-/// What the reference says of one row of floats.
+/// Returns what the reference says of one row of floats.
 std::string verdict(const std::vector<float>& in, const std::vector<float>& out, double scale, bool is_log) {
   const softmax_reference::Computation computation{.dtype = DType::f32,
                                                    .result = DType::f32,

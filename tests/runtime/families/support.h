@@ -1,4 +1,4 @@
-// What the tests of the families share.
+// The common part of the tests of families.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 namespace hone::test {
 namespace {
 
-// What reports begin with, by check.
+// The beginnings of reports, by check.
 constexpr std::string_view kBarrier = "divergent __syncthreads()";
 constexpr std::string_view kAbsent = "names lanes that have exited or do not exist";
 constexpr std::string_view kMismatch = "different warp operations or with different masks";

@@ -1,4 +1,4 @@
-// What goes wrong before a kernel runs.
+// Tests of errors before a kernel runs.
 #include "tests/runtime/host_device/host_kernel.h"
 
 #include <algorithm>

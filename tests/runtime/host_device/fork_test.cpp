@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kElements = 100'000;
 
-/// What `work` says in a forked child; "" when it ends otherwise than by returning.
+/// Returns what `work` says in a forked child; "" when it ends otherwise than by returning.
 std::string say_in_child(const std::function<std::string()>& work) {
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";

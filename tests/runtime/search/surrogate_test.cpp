@@ -1,4 +1,4 @@
-// What is expected of candidates after others have been measured.
+// Tests of the times that are expected of candidates after others have been measured.
 #include "runtime/search/surrogate.h"
 
 #include <gtest/gtest.h>

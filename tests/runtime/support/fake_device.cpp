@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kFormat = "fake";
 
-/// What Kernel::handle points to.
+/// A loaded kernel: Kernel::handle points to one.
 struct Loaded {
   std::string source;
 };

@@ -38,7 +38,7 @@ struct FakeKernel {
 class FakeDevice final : public Device {
  public:
   /// An invented GPU of 8 SMs with an L2 of 64 KiB.
-  /// Of an unknown bandwidth: nothing is near a roofline, and no call so short that the host would set its pace.
+  /// Its bandwidth is unknown: nothing is near a roofline, and no call so short that the host would set its pace.
   static DeviceFacts default_facts();
   static DeviceFacts facts_with_bandwidth();
 

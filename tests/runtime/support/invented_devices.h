@@ -62,7 +62,7 @@ inline DeviceFacts two_core_host_facts() {
   return facts;
 }
 
-/// What planning needs of a host device.
+/// The facts about a host device that planning needs.
 inline DeviceFacts host_like_facts() {
   DeviceFacts facts = two_core_host_facts();
   facts.smem_bytes_per_block_optin = 49152;

@@ -10,7 +10,7 @@
 
 namespace hone {
 
-/// What a test may want to be different.
+/// The parts that a test may replace.
 struct TotalFamilyOptions {
   std::string name = "total";
   int version = 1;

@@ -204,7 +204,7 @@ TEST_F(CampaignTest, AShapeKeepsItsOwnWinnerWhereNothingElseIsAsGood) {
   generous.budget = std::chrono::milliseconds(1000);
   generous.again = true;
   // Few threads for a row are no choice at the end of its octave: twice the packs. That keeps them from serving others.
-  // What else runs on the machine may spoil a measurement, but not three in a row.
+  // Other programs on the machine may spoil a measurement, but not three in a row.
   double worst_regret = 0;
   for (int attempt = 0; attempt < 3 && (attempt == 0 || worst_regret >= 1); ++attempt) {
     const CampaignResult result = run(shapes, generous);

@@ -85,7 +85,7 @@ TEST(Compilers, AProcessThatDiesFailsItsUnitAlone) {
   }
 }
 
-/// Of a GPU, as far as compiling goes.
+/// A GPU, as far as compiling goes.
 class CompilingDevice final : public ForwardingDevice {
  public:
   CompilingDevice() : ForwardingDevice(Device::open("host")), facts_(ForwardingDevice::facts()) {

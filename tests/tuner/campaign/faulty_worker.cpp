@@ -43,7 +43,7 @@ struct Fault {
     return count;
   }
 
-  /// Whether it is to happen now; if so, it is remembered.
+  /// Returns true if it is to happen now; that is remembered.
   bool strikes(const Launch& launch) const {
     if (threads != 0 && launch.block.x != threads) return false;
     const int before = happened();

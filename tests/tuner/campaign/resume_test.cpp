@@ -54,7 +54,7 @@ class ResumeTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  /// Of each tuned size the winner's row, which a new tuning would replace.
+  /// Returns the winner's row of each tuned size, which a new tuning would replace.
   std::map<std::int64_t, std::int64_t> winners() const {
     std::map<std::int64_t, std::int64_t> ids;
     for (const cache::StoredWinner& stored : cache::Store(cache_).winners())
@@ -98,7 +98,7 @@ TEST_F(ResumeTest, OfTwoAtOnceTheSecondWaitsAndTunesNothingAgain) {
   const auto tuned = winners();
   EXPECT_EQ(finish(second), 0) << output("second");
   EXPECT_THAT(output("second"), Names("waiting", "host", "process " + std::to_string(first)));
-  // What had been tuned is kept; on a machine that is busy a budget may have allowed for one candidate alone.
+  // All that had been tuned is kept; on a machine that is busy a budget may have allowed for one candidate alone.
   EXPECT_THAT(output("second"), Names(std::to_string(tuned.size()) + " kept"));
   const auto all = winners();
   EXPECT_FALSE(tuned.empty());

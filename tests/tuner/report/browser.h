@@ -35,7 +35,7 @@ class Browser {
   /// A PNG of the whole page.
   void take_screenshot(const std::filesystem::path& file);
 
-  /// What the page wrote to the console, and what went wrong in it, since it was opened.
+  /// The page's messages to the console, and its errors, since it was opened.
   const std::vector<std::string>& messages() const { return messages_; }
 
  private:

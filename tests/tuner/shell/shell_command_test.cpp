@@ -95,7 +95,7 @@ std::vector<OfferedOption> offered_options() {
   return options;
 }
 
-/// What a command must be given for its options to be read.
+/// Returns the arguments that a command must have for its options to be read.
 std::vector<std::string> needed_arguments(const std::string& command, const TemporaryFolder& folder) {
   if (command == "explain" || command == "emit") return {"--size", "1000"};
   if (command == "report") return {"-o", (folder / "report.html").string()};
