@@ -302,13 +302,13 @@ void Store::note(const Notes& notes, Milliseconds patience) const {
 std::vector<StoredMiss> Store::misses() const {
   return read_file(path_, Trust::any, [](Connection& connection, std::int64_t version) {
     return version < 2 ? std::vector<StoredMiss>{} : read_misses(connection);
-  });
+  }, kWritePatience);
 }
 
 std::vector<StoredWinner> Store::winners(std::uint64_t* damaged) const {
   return read_file(path_, Trust::any, [&](Connection& connection, std::int64_t) {
     return read_intact(connection, select_winners(connection, kInOrder), damaged);
-  });
+  }, kWritePatience);
 }
 
 std::vector<StoredWinner> Store::winners(std::string_view family, std::string_view operation,
@@ -322,7 +322,7 @@ std::vector<StoredWinner> Store::winners(std::string_view family, std::string_vi
       return stored.key.problem.family != family || stored.key.problem.operation != operation;
     });
     return winners;
-  });
+  }, kWritePatience);
 }
 
 std::optional<TuningRecord> Store::tuning(std::int64_t winner_id) const {
@@ -341,7 +341,7 @@ std::vector<FoundTuning> Store::tunings(std::span<const std::int64_t> winner_ids
       if (row && row->intact) last.tuning = std::move(row->tuning);
     }
     return read;
-  });
+  }, kWritePatience);
   found.resize(winner_ids.size());  // without a file, nothing was read
   return found;
 }

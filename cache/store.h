@@ -90,19 +90,19 @@ class Store {
   /// Counts loads of winners, and misses.
   void note(const Notes& notes, Milliseconds patience) const;
 
-  /// The classes that sessions missed, the heaviest first: by how often, then by bytes moved. The file may be
-  /// anybody's.
+  /// The lists below are for commands: they wait for writers as long as publications do, and the file may be anybody's.
+
+  /// The classes that sessions missed, the heaviest first: by how often, then by bytes moved.
   std::vector<StoredMiss> misses() const;
 
-  /// All winners, ordered by device, family, operation, dtype, alignment and size. The file may be anybody's. Rows whose
-  /// digest does not hold are left out; their number is added to `*damaged`.
+  /// All winners, ordered by device, family, operation, dtype, alignment and size. Rows whose digest does not hold are
+  /// left out; their number is added to `*damaged`.
   std::vector<StoredWinner> winners(std::uint64_t* damaged = nullptr) const;
   /// Returns the winners of one operation of a family, found by an index.
   std::vector<StoredWinner> winners(std::string_view family, std::string_view operation,
                                     std::uint64_t* damaged = nullptr) const;
 
-  /// The tuning that produced a winner, with its trials; nullopt for an untuned winner or an unknown id. The file may
-  /// be anybody's.
+  /// The tuning that produced a winner, with its trials; nullopt for an untuned winner or an unknown id.
   std::optional<TuningRecord> tuning(std::int64_t winner_id) const;
   /// The same of several winners, in their order, from one state of the file. A damaged one is no error here. Reading
   /// keeps writers waiting, so ask for a few at a time.

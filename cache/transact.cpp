@@ -1,19 +1,12 @@
 #include "cache/transact.h"
 
 #include <system_error>
-#include <thread>
 
 #include "cache/errors.h"
 #include "cache/migration.h"
 
 namespace hone::cache {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// The same for everyone: with longer and longer pauses, the one that has waited longest would be the least likely to
-/// find the gap.
-constexpr std::chrono::milliseconds kPause(8);
 
 void write_once(const std::filesystem::path& file, const std::function<void(Connection&)>& work) {
   Connection connection(file, Access::write);
@@ -38,15 +31,7 @@ std::filesystem::path absolute_path(const std::filesystem::path& path) {
 void write_file(const std::filesystem::path& path, std::chrono::milliseconds patience,
                 const std::function<void(Connection&)>& work) {
   const std::filesystem::path file = absolute_path(path);
-  const Clock::time_point end = Clock::now() + patience;
-  for (;;) {
-    try {
-      return write_once(file, work);
-    } catch (const StoreError& error) {
-      if (error.fault() != StoreFault::busy || Clock::now() >= end) throw;
-    }
-    std::this_thread::sleep_for(kPause);
-  }
+  while_locked(patience, [&] { write_once(file, work); });
 }
 
 }  // namespace hone::cache

@@ -26,6 +26,7 @@
 #include "tuner/inspect/inspect_command.h"
 #include "tuner/occupancy/occupancy_command.h"
 #include "tuner/plan/plan_command.h"
+#include "tuner/problems/kernel_spec_file.h"
 #include "tuner/report/report_command.h"
 #include "tuner/shell/shell_command.h"
 #include "tuner/stats/stats_command.h"
@@ -283,6 +284,7 @@ int run_command(std::span<const std::string> args, std::ostream& out, std::ostre
                 const Environment& environment) {
   set_color(out, environment.may_color && environment.out_columns() > 0);
   set_color(err, environment.may_color && environment.err_columns() > 0);
+  forget_kernel_files();
   const auto fail = [&](ExitCode code, std::string_view message) {
     err << paint("hone:", Paint::red) << ' ' << message << '\n';
     return static_cast<int>(code);

@@ -1,38 +1,17 @@
 #include "cache/maintenance/open_file.h"
 
-#include <functional>
-#include <thread>
-
 #include "cache/errors.h"
 #include "cache/migration.h"
 #include "cache/transact.h"
 
 namespace hone::cache {
-namespace {
-
-/// Calls `open` until the file is not locked any more, as long as a publication would wait.
-void wait_for(const std::function<void()>& open) {
-  using SteadyClock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kPauseBetweenOpens(2);
-  const SteadyClock::time_point end = SteadyClock::now() + kWritePatience;
-  for (;;) {
-    try {
-      return open();
-    } catch (const StoreError& error) {
-      if (error.fault() != StoreFault::busy || SteadyClock::now() >= end) throw;
-    }
-    std::this_thread::sleep_for(kPauseBetweenOpens);
-  }
-}
-
-}  // namespace
 
 std::filesystem::path resolved_path(const std::filesystem::path& path) { return find_place(absolute_path(path)).path; }
 
 ReadingFile::ReadingFile(const std::filesystem::path& path) {
   const std::filesystem::path file = absolute_path(path);
   if (!file_exists(file)) throw store_error(file, StoreFault::unopenable, "there is no such file");
-  wait_for([&] { open(file); });
+  while_locked(kWritePatience, [&] { open(file); });
   connection_->lift_deadline();
 }
 
@@ -46,7 +25,7 @@ void ReadingFile::open(const std::filesystem::path& file) {
 
 WritingFile::WritingFile(const std::filesystem::path& path, Trust trust) {
   const std::filesystem::path file = absolute_path(path);
-  wait_for([&] { open(file, trust); });
+  while_locked(kWritePatience, [&] { open(file, trust); });
   connection_->lift_deadline();
 }
 
@@ -63,6 +42,14 @@ void WritingFile::open(const std::filesystem::path& file, Trust trust) {
 void WritingFile::commit() {
   transaction_->commit();
   transaction_.reset();
+}
+
+void WritingFile::give_back_free_pages() {
+  try {
+    while_locked(kWritePatience, [this] { connection_->execute("VACUUM"); });
+  } catch (const StoreError& error) {
+    if (error.fault() != StoreFault::busy) throw;
+  }
 }
 
 }  // namespace hone::cache

@@ -48,6 +48,10 @@ class WritingFile {
   /// Ends the transaction. The connection stays open.
   void commit();
 
+  /// After commit(): makes the file as small as what is in it. What was committed stays so; if others keep the file
+  /// locked, the pages remain for what is stored next.
+  void give_back_free_pages();
+
  private:
   void open(const std::filesystem::path& file, Trust trust);
 

@@ -57,9 +57,10 @@ PruneCounts prune(const fs::path& given_path, const PruneRules& rules) {
     remove_orphans(connection);
   }
   if (rules.limit_bytes) write_property(connection, kMaxBytesProperty, *rules.limit_bytes);
+  const bool has_free_pages = connection.read_number("SELECT total_changes()") > 0 ||
+                              connection.read_number("PRAGMA freelist_count") > 0;
   file.commit();
-  const bool has_changed = connection.read_number("SELECT total_changes()") > 0;
-  if (has_changed || connection.read_number("PRAGMA freelist_count") > 0) connection.execute("VACUUM");
+  if (has_free_pages) file.give_back_free_pages();
   counts.bytes_after = size_of(path);
   return counts;
 }

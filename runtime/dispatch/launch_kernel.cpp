@@ -1,10 +1,7 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <span>
-#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -36,21 +33,6 @@ void check_array(const Problem& problem, const KernelSpec& spec, const KernelArg
     refuse(problem, fmt::format("{} at {} is not aligned to {} bytes", argument.name, array, needed));
 }
 
-/// A conversion to an integer that cannot hold the number is undefined.
-void check_number(const Problem& problem, const KernelArgument& argument, double number) {
-  const bool fits = with_element_type(argument.dtype, [number]<class T>(T) {
-    if constexpr (std::is_integral_v<T>) {
-      constexpr double kEnd = 2.0 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1);
-      return number >= static_cast<double>(std::numeric_limits<T>::min()) && number < kEnd &&
-             number == std::floor(number);
-    } else {
-      return true;
-    }
-  });
-  if (!fits)
-    refuse(problem, fmt::format("{} is {}, which {} cannot hold", argument.name, number, info(argument.dtype).name));
-}
-
 }  // namespace
 
 Choice Session::launch(const TunableKernel& kernel, std::initializer_list<KernelValue> values,
@@ -77,7 +59,6 @@ Choice Session::launch(const TunableKernel& kernel, std::span<const KernelValue>
                                                         : "a number, and an array was passed",
                                   list_arguments(spec)));
     if (!argument.is_array()) {
-      check_number(problem, argument, value->number());
       problem.scalars[scalars++] = value->number();
     } else {
       if (!is_empty) check_array(problem, spec, argument, value->array());

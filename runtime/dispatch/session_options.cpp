@@ -36,10 +36,14 @@ std::optional<std::string_view> variable(const char* name) {
 /// By the XDG Base Directory Specification; empty when there is no home to put a file in.
 std::filesystem::path usual_place() {
   const std::filesystem::path place = std::filesystem::path("hone") / kFileName;
-  // The specification says to ignore a relative $XDG_CACHE_HOME.
-  if (const auto folder = variable("XDG_CACHE_HOME"); folder && std::filesystem::path(*folder).is_absolute())
-    return *folder / place;
-  if (const auto home = variable("HOME")) return std::filesystem::path(*home) / ".cache" / place;
+  // The specification says to ignore a relative $XDG_CACHE_HOME. In either variable it would name a file of whatever
+  // folder the program is in, with code that somebody else may have put there.
+  const auto folder = [](const char* name) {
+    const std::filesystem::path path(variable(name).value_or(""));
+    return path.is_absolute() ? path : std::filesystem::path();
+  };
+  if (const auto caches = folder("XDG_CACHE_HOME"); !caches.empty()) return caches / place;
+  if (const auto home = folder("HOME"); !home.empty()) return home / ".cache" / place;
   return {};
 }
 

@@ -110,9 +110,11 @@ bool reports_to_engine(HostInstrumentation instrumentation) {
 
 /// The options by which a compiler makes code report to the engine.
 std::vector<std::string> report_options(HostInstrumentation instrumentation, bool is_clang) {
+  if (instrumentation == HostInstrumentation::checked && is_clang)
+    return {"-g1", "-fsanitize=signed-integer-overflow,array-bounds"};
+  // GCC would put a trap that belongs to no line in the place of a division by a constant 0.
   if (instrumentation == HostInstrumentation::checked)
-    return {"-g1", is_clang ? "-fsanitize=signed-integer-overflow,array-bounds"
-                            : "-fsanitize=signed-integer-overflow,bounds"};
+    return {"-g1", "-fsanitize=signed-integer-overflow,bounds", "-fno-isolate-erroneous-paths-dereference"};
   // clang leaves out the read of `x += 1`, which has to be known of an update that is lost.
   if (is_clang) return {"-g1", "-fsanitize=thread", "-mllvm", "-tsan-instrument-read-before-write=1"};
   return {"-g1", "-fsanitize=thread"};

@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <cstring>
+#include <memory>
+#include <thread>
 
 #include "cache/store.h"
 #include "tests/cache/support.h"
@@ -163,6 +165,17 @@ TEST_F(CacheBadFile, LockedFileIsBusySoonForReaders) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(find_fault(store_, "locked by another process"), StoreFault::busy);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+}
+
+TEST_F(CacheBadFile, ListsWaitForAFileThatIsLockedForAMoment) {
+  store_.publish(sample_);
+  auto locker = std::make_unique<Locker>(file_);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    locker.reset();
+  });
+  EXPECT_EQ(store_.winners().size(), 1u);
+  writer.join();
 }
 
 TEST_F(CacheBadFile, LockedFileIsBusyLaterForWriters) {

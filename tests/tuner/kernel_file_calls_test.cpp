@@ -67,12 +67,12 @@ TEST_F(KernelFile, NumbersThatAScalarCannotBeAreRefused) {
   EXPECT_THAT(refusal({"a=1", "a=2"}), Names("a=2", "twice"));
   kernel = path("unsigned.json");
   write_file(kernel, replaced(kKernel, R"("a", "type": "f32")", R"("a", "type": "u32")"));
-  for (const char* const setting : {"a=1.5", "a=-1", "a=4294967296", "a=1e1", "a=9007199254740993"})
+  for (const char* const setting : {"a=1.5", "a=-1", "a=4294967296", "a=9007199254740993"})
     EXPECT_THAT(refusal({setting}), Names(setting, "u32", "integers"));
   kernel = path("long.json");
   write_file(kernel, replaced(kKernel, R"("a", "type": "f32")", R"("a", "type": "i64")"));
   for (const char* const setting : {"a=9007199254740993", "a=-9007199254740993", "a=-9223372036854775808"})
-    EXPECT_THAT(refusal({setting}), Names(setting, "2^53"));
+    EXPECT_THAT(refusal({setting}), Names(setting, "9007199254740991"));
 }
 
 TEST_F(KernelFile, ARunWithoutAWinnerSaysHowToTuneTheFile) {

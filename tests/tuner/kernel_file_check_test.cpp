@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <sys/wait.h>
+
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +43,57 @@ TEST_F(KernelFile, EveryPolicyIsChecked) {
   EXPECT_EQ(wrong.code, 1);
   EXPECT_THAT(wrong.out, Names("failed: block_threads=64 unroll=2", "axpy.cu:4", "2 of 4 policies", "to see it again"));
   EXPECT_THAT(wrong.out, Not(HasSubstr("failed: block_threads=64 unroll=1")));
+}
+
+/// The command that a report says, run as it is.
+CommandRun repeated(const CommandRun& run) {
+  constexpr std::string_view kBefore = "to see it again: hone ";
+  const std::size_t at = run.out.find(kBefore);
+  EXPECT_NE(at, std::string::npos) << run.out;
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + kBefore.size();
+  const std::string arguments = run.out.substr(begin, run.out.find('\n', begin) - begin);
+  std::FILE* const pipe = popen((HONE_COMMAND " " + arguments + " 2>&1").c_str(), "r");
+  CommandRun again;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) again.out += static_cast<char>(c);
+  again.code = WEXITSTATUS(pclose(pipe));
+  return again;
+}
+
+/// Addresses differ from run to run.
+std::string without_addresses(const std::string& text) {
+  static const std::regex kAddress("0x[0-9a-f]+");
+  return std::regex_replace(text, kAddress, "0x…");
+}
+
+TEST_F(KernelFile, TheCommandThatRepeatsAFailureIsComplete) {
+  // Only the default sizes are right.
+  write_file(folder_ / "axpy.cu", replaced(kSource, "if (i < n)", "if (i < n || n == 997)"));
+  const CommandRun sized = hone({"check", path("axpy.json"), "--size", "997", "--order", "reverse"});
+  ASSERT_EQ(sized.code, 1) << sized.out << sized.err;
+  const CommandRun again = repeated(sized);
+  EXPECT_EQ(again.code, 1) << again.out;
+  EXPECT_EQ(without_addresses(again.out), without_addresses(sized.out));
+
+  write_file(folder_ / "it's.cu", "__global__ void other() {}\n"
+                                  "template <class T> __global__ void pick(T* to, int at) {\n"
+                                  "  extern __shared__ T own[];\n"
+                                  "  own[threadIdx.x] = blockIdx.x + blockIdx.y;\n"
+                                  "  to[threadIdx.x] = own[at];\n}\n");
+  const CommandRun launched =
+      hone({"check", path("it's.cu"), "--entry", "pick<float>", "--grid", "2,2", "--block", "32", "--smem", "128", "--arg",
+            "f32[32]=iota", "--arg", "i32=3", "--order", "reverse", "--order", "random:3", "--arch", "sm_80"});
+  ASSERT_EQ(launched.code, 1) << launched.out << launched.err;
+  EXPECT_EQ(without_addresses(repeated(launched).out), without_addresses(launched.out));
+}
+
+TEST_F(KernelFile, AnEndlessLoopIsStoppedAfterTheDeadline) {
+  write_file(folder_ / "axpy.cu", replaced(kSource, "++u", "u += x[0] > 1"));
+  const CommandRun run = hone({"check", path("axpy.json"), "--deadline", "200ms"});
+  EXPECT_EQ(run.code, 1) << run.err;
+  EXPECT_THAT(run.out, Names("200 ms", "--deadline", "HostCheck::deadline", "not run after the last", "3 policies"));
+  EXPECT_THAT(run.out, HasSubstr(" --deadline 200ms --order forward"));
+  EXPECT_EQ(hone({"check", path("axpy.json"), "--deadline", "soon"}).code, 2);
 }
 
 TEST_F(KernelFile, NoPolicyIsCheckedAfterOneThatTookLongAndFailed) {

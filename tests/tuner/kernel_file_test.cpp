@@ -99,12 +99,30 @@ TEST_F(KernelFile, TrialsAndParametersAreExchangedWithKernelTuner) {
   EXPECT_EQ(t4["results"][0]["invalidity"], "correct");
   EXPECT_THAT(as("t5").err, Names("t5", "kernel-tuner", "t4"));
 
+  // The winner of this kernel is that of one with the parameters of the trials.
+  write_file(folder_ / "tried.json", as("kernel-tuner").out);
+  write_file(folder_ / "again.json",
+             replaced(kKernel, R"({"block_threads": [64, 128], "unroll": [1, 2]})", "\"tried.json\""));
+  const CommandRun found = hone({"explain", "--family", path("again.json"), "--size", "1000", "--all"});
+  EXPECT_EQ(found.code, 0) << found.err;
+  EXPECT_THAT(found.out, Names("axpy run f32", "4 candidates")) << found.err;
+  EXPECT_THAT(found.out, Not(HasSubstr("Stale")));
+
   // As Kernel Tuner leaves it when it is interrupted.
   write_file(folder_ / "space.json", R"({"kernel_name": "axpy",
 "tune_params": {"block_threads": [32, 64, 96], "unroll": [1]}, "cache": {"32,1": {"time": 1},)");
   write_file(folder_ / "taken.json",
              replaced(kKernel, R"({"block_threads": [64, 128], "unroll": [1, 2]})", "\"space.json\""));
   EXPECT_THAT(hone({"check", path("taken.json"), "--order", "forward"}).out, Names("3 policies", "no check"));
+}
+
+TEST_F(KernelFile, AnEditCountsFromTheNextCommandOn) {
+  const std::vector<std::string> check{"check", path("axpy.json"), "--order", "forward"};
+  EXPECT_THAT(hone(check).out, Names("4 policies"));
+  write_file(folder_ / "axpy.json", replaced(kKernel, "[64, 128]", "[64, 512]"));  // as long as before
+  EXPECT_THAT(hone(check).out, Names("2 policies"));
+  write_file(folder_ / "axpy.cu", replaced(kSource, "if (i < n)", "if (i > n)"));
+  EXPECT_EQ(hone(check).code, 1);
 }
 
 TEST_F(KernelFile, AWinnerByTimeIsNotWrittenOutAsOneByEnergy) {

@@ -93,30 +93,11 @@ Problem called_problem(const std::string& kernel_file, const std::string& size) 
   throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; a call has one", size, problems.size()));
 }
 
-/// The number of that text, if a scalar of the dtype can be it. An integer has no fraction, and is no further from 0 than
-/// 2^53, since scalars are doubles on their way; a float may be rounded, but not to infinity.
-std::optional<double> scalar_of(DType dtype, std::string_view text) {
-  const auto read = [&]<class Number>(Number value) -> std::optional<Number> {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    return value;
-  };
-  return with_element_type(dtype, [&]<class T>(T) -> std::optional<double> {
-    if constexpr (std::is_integral_v<T>) {
-      constexpr std::int64_t kMost = std::int64_t{1} << 53;
-      const std::optional<std::int64_t> value = read(std::int64_t{});
-      if (!value || *value < -kMost || *value > kMost) return std::nullopt;
-      bool fits = false;
-      if constexpr (std::is_same_v<T, bool>) fits = *value == 0 || *value == 1;
-      else fits = std::in_range<T>(*value);
-      return fits ? std::optional<double>(*value) : std::nullopt;
-    } else {
-      const std::optional<double> value = read(double{});
-      if (!value) return std::nullopt;
-      if constexpr (std::is_class_v<T>) return std::isfinite(float(T(static_cast<float>(*value)))) ? value : std::nullopt;
-      else return std::isfinite(static_cast<T>(*value)) ? value : std::nullopt;
-    }
-  });
+std::optional<double> finite_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc{} && end == text.data() + text.size() && std::isfinite(value);
+  return is_number ? std::optional(value) : std::nullopt;
 }
 
 void set_scalars(const RunOptions& options, const KernelSpec& spec, Problem& problem) {
@@ -130,11 +111,11 @@ void set_scalars(const RunOptions& options, const KernelSpec& spec, Problem& pro
                                                       printable(setting), names_of(scalars)));
     std::optional<double>& scalar = problem.scalars[static_cast<std::size_t>(found - scalars.begin())];
     if (scalar) throw CommandError(ExitCode::usage, fmt::format("--set {}: {} is given twice", printable(setting), name));
-    scalar = scalar_of((*found)->dtype, std::string_view(setting).substr(equals + 1));
-    if (!scalar)
-      throw CommandError(ExitCode::usage, fmt::format("--set {}: that is no {}, which the kernel takes as {}{}",
-                                                      printable(setting), info((*found)->dtype).name, name,
-                                                      info((*found)->dtype).is_floating() ? "" : " (integers up to 2^53)"));
+    scalar = finite_number(std::string_view(setting).substr(equals + 1));
+    const std::string why = scalar ? problem.family->refuse(problem)
+                                   : fmt::format("that is no number, which {} is, of {}", name,
+                                                 info((*found)->dtype).name);
+    if (!why.empty()) throw CommandError(ExitCode::usage, fmt::format("--set {}: {}", printable(setting), why));
   }
   for (std::size_t i = 0; i < scalars.size(); ++i)
     if (!problem.scalars[i])

@@ -313,6 +313,7 @@ Json parse_json(std::string_view text) {
     if (text.starts_with(cache::kShippedBegin))
       throw LineError("it is a text of winners to ship, which HONE_CACHE_PATH may name; what hone cache export writes "
                       "without --text is imported");
+    if (text.starts_with("SQLite format 3")) throw LineError("it is a cache file, which hone cache merge takes");
     throw LineError(fmt::format("byte {} is no JSON (NaN and infinities are not, either)", error.byte));
   } catch (const Json::out_of_range&) {
     throw LineError("a number is larger than any double");

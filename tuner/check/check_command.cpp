@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <chrono>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -129,9 +131,34 @@ std::string orders_text(const std::vector<HostOrder>& orders) {
   return text;
 }
 
-std::string replay_options(const std::vector<HostOrder>& orders, const HostOrder& failed) {
-  std::string text = "--order " + to_string(orders.front());
-  if (failed != orders.front()) text.append(" --order ").append(to_string(failed));
+/// A word of a command, in quotes where a shell would not take it as it is.
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("_-+./:=,").find(c) != std::string_view::npos;
+  };
+  return !word.empty() && std::ranges::all_of(word, is_plain) ? word : shell_quoted(word);
+}
+
+/// The command that makes the failed check once more: as it was typed, with the orders that matter alone.
+std::string replay_command(const CheckOptions& options, const std::vector<HostOrder>& orders, const HostOrder& failed) {
+  const CheckOptions usual;
+  std::string text = "hone check " + shell_word(options.file);
+  const auto add = [&text](std::string_view name, const std::string& value) {
+    text.append(" ").append(name).append(" ").append(shell_word(value));
+  };
+  const auto add_unusual = [&](std::string_view name, std::string CheckOptions::*option) {
+    if (options.*option != usual.*option) add(name, options.*option);
+  };
+  add_unusual("--entry", &CheckOptions::entry);
+  add_unusual("--arch", &CheckOptions::architecture);
+  add_unusual("--grid", &CheckOptions::grid);
+  add_unusual("--block", &CheckOptions::block);
+  add_unusual("--smem", &CheckOptions::smem);
+  for (const std::string& argument : options.arguments) add("--arg", argument);
+  add_unusual("--size", &CheckOptions::size);
+  add_unusual("--deadline", &CheckOptions::deadline);
+  add("--order", to_string(orders.front()));
+  if (failed != orders.front()) add("--order", to_string(failed));
   return text;
 }
 
@@ -151,6 +178,7 @@ HostCheck host_check(const Unit& unit, const CheckOptions& options, const Launch
           {fmt::format("argument {}: {}", i + 1, argument.text), argument.bytes, argument.compared});
   }
   check.orders = orders_of(options);
+  check.deadline = parse_duration(options.deadline);
   check.run = [arguments, launch](const HostRun& run) {
     Launch one = launch;
     std::size_t buffer = 0;
@@ -175,7 +203,8 @@ std::string not_traced_line(const HostCheckReport& report) {
   return fmt::format("  updates that may be lost were not looked for: {}\n", report.not_traced);
 }
 
-void print_host(const HostCheckReport& report, const HostCheck& check, std::ostream& out) {
+void print_host(const HostCheckReport& report, const HostCheck& check, const CheckOptions& options,
+                std::ostream& out) {
   out << "Host device, threads and blocks in the orders " << orders_text(check.orders) << "\n";
   if (report.ok()) {
     out << "  no check found anything, and all orders gave the same bytes\n"
@@ -183,7 +212,8 @@ void print_host(const HostCheckReport& report, const HostCheck& check, std::ostr
         << "  next: describe it in a kernel file, which hone tune takes (docs/own-kernel.md)\n";
     return;
   }
-  out << "  to see it again: " << replay_options(check.orders, report.failed_order) << "\n" << report.failure << "\n";
+  out << "  to see it again: " << printable(replay_command(options, check.orders, report.failed_order)) << "\n"
+      << report.failure << "\n";
 }
 
 nlohmann::ordered_json report_json(const HostCheckReport& report) {
@@ -210,12 +240,8 @@ struct KernelFileCheck {
   std::int64_t not_run = 0;
 };
 
-std::string replay_command(const KernelFileCheck& check, const HostOrder& failed) {
-  return fmt::format("hone check {} {}", shell_quoted(check.file), replay_options(check.orders, failed));
-}
-
 /// All policies that fail are named, and the first is reported; what to do ends the report.
-void print_policies(const KernelFileCheck& check, std::ostream& out) {
+void print_policies(const KernelFileCheck& check, const CheckOptions& options, std::ostream& out) {
   out << printable(fmt::format("{}: {} for {}, in the orders {}", check.file,
                                count_text(std::ssize(check.policies), "policy"), problem_label(check.problem),
                                orders_text(check.orders)))
@@ -230,7 +256,8 @@ void print_policies(const KernelFileCheck& check, std::ostream& out) {
       out << fmt::format("  not run after the last of them, which took long: {}\n",
                          count_text(check.not_run, "policy"));
     out << fmt::format("  {} of {} policies failed; to see it again: {}\n\n{}\n{}\n", failed.size(),
-                       check.policies.size(), replay_command(check, first.report.failed_order), first.policy,
+                       check.policies.size(),
+                       printable(replay_command(options, check.orders, first.report.failed_order)), first.policy,
                        first.report.failure);
     return;
   }
@@ -281,8 +308,9 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
   const std::vector<Problem> problems = list_problems({.family = options.file, .sizes = size});
   if (problems.size() != 1)
     throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; one is checked", size, problems.size()));
+  const std::chrono::milliseconds deadline = parse_duration(options.deadline);
   KernelFileCheck check{options.file, problems.front(), orders_of(options), {}};
-  PolicyChecks checks = of_kernel_file(family, [&] { return check_policies(check.problem, check.orders); });
+  PolicyChecks checks = of_kernel_file(family, [&] { return check_policies(check.problem, check.orders, deadline); });
   check.policies = std::move(checks.run);
   check.not_run = checks.not_run;
   if (check.policies.empty())
@@ -290,7 +318,7 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
                                                     printable(options.file), problem_label(check.problem),
                                                     reasons_text(invalid_policies(check.problem))));
   if (options.json) print_json(policies_json(check), context);
-  else print_policies(check, context.out);
+  else print_policies(check, options, context.out);
   const bool all_pass = std::ranges::all_of(check.policies, [](const PolicyCheck& each) { return each.report.ok(); });
   return all_pass ? ExitCode::ok : ExitCode::failed;
 }
@@ -313,6 +341,7 @@ void set_up_check(CLI::App& app, CheckOptions& options) {
     for (const HostOrder& each : default_host_orders()) words.push_back(to_string(each));
     return words;
   });
+  sub->add_option("--deadline", options.deadline)->take_last();
   sub->add_flag("--json", options.json)->disable_flag_override();
 }
 
@@ -341,7 +370,7 @@ ExitCode run_check(const CheckOptions& options, const Context& context) {
     json["host"] = report ? host_json(*report, check) : nlohmann::ordered_json(nullptr);
     print_json(json, context);
   } else if (report) {
-    print_host(*report, check, context.out);
+    print_host(*report, check, options, context.out);
   } else {
     context.out << "Host device: not run; give --block, --grid and an --arg for each parameter\n";
   }

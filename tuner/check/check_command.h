@@ -25,6 +25,7 @@ struct CheckOptions {
   std::vector<std::string> orders;
   bool json = false;
   std::string size;
+  std::string deadline = "10s";
 };
 
 void set_up_check(CLI::App& app, CheckOptions& options);

@@ -152,7 +152,7 @@ std::vector<ReasonCount> invalid_policies(const Problem& problem) {
 }
 
 PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>& orders,
-                            std::chrono::milliseconds patience) {
+                            std::chrono::milliseconds deadline) {
   const KernelFamily& family = *problem.family;
   const DeviceFacts facts = Device::open("host")->facts();
   const std::optional<Problem> large = large_problem(problem);
@@ -166,6 +166,7 @@ PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>
     }
     const auto start = std::chrono::steady_clock::now();
     HostCheck check = policy_check(problem, policy, orders);
+    check.deadline = deadline;
     if (large) check.large = large_run(*large, policy, facts);
     PolicyCheck& result = checks.run.emplace_back(
         PolicyCheck{family.space().to_string(policy), check.large ? check.large->label : std::string(), {}});
@@ -177,7 +178,7 @@ PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>
       if (error.code() != ErrorCode::compile_failed) throw;
       result.report.failure = error.what();
     }
-    is_endless = !result.report.ok() && std::chrono::steady_clock::now() - start >= patience;
+    is_endless = !result.report.ok() && std::chrono::steady_clock::now() - start >= deadline;
   }
   return checks;
 }

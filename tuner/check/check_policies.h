@@ -28,16 +28,16 @@ struct PolicyChecks {
 };
 
 /// A check of one policy: `run` makes its launches on random inputs, the first kind of the family's verifier. Without
-/// HostCheck::large, which check_policies() adds.
+/// HostCheck::large and HostCheck::deadline, which check_policies() adds.
 HostCheck policy_check(const Problem& problem, const Policy& policy, const std::vector<HostOrder>& orders);
 
 /// The valid policies of the problem's family on the host device, in the order of its space, each checked in a process
 /// of its own: what check_on_host() sees, also with more than 2^31 elements where the family takes them, and results
-/// that differ from the family's reference. One that fails after `patience` or more is the last: of a loop that never
-/// ends, the host device stops a thread after 20 s, and every other policy would take as long. Throws what
-/// check_in_child() throws; a unit that does not compile in one policy is a report of that one.
+/// that differ from the family's reference. One that fails after `deadline`, HostCheck::deadline, or more is the last:
+/// of a loop that never ends, every other policy would take as long. Throws what check_in_child() throws; a unit that
+/// does not compile in one policy is a report of that one.
 PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>& orders,
-                            std::chrono::milliseconds patience = std::chrono::seconds(20));
+                            std::chrono::milliseconds deadline);
 
 /// Why policies are not valid on the host device for the problem, and how many for each reason.
 std::vector<ReasonCount> invalid_policies(const Problem& problem);

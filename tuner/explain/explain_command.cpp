@@ -162,9 +162,9 @@ Json explanation_json(const ExplainedWinner& explained, const StoredWinner& meas
 
 /// The trials of the one winner, as another tuner has them.
 ExitCode print_trials(const StoredWinner& winner, const std::optional<cache::TuningRecord>& tuning,
-                      const std::string& format, const Context& context) {
+                      const ParameterSpace* space, const std::string& format, const Context& context) {
   if (!tuning) throw CommandError(ExitCode::not_tuned, fmt::format("winner {} has no trials", winner.id));
-  print_json(format == "t4" ? t4_results(*tuning) : kernel_tuner_cache(winner, *tuning), context);
+  print_json(format == "t4" ? t4_results(*tuning) : kernel_tuner_cache(winner, *tuning, space), context);
   return ExitCode::ok;
 }
 
@@ -276,7 +276,8 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     // A winner that was taken from another class has its trials there, and none for this one.
     const StoredWinner* measured = stored.winner.tuned ? measured_winner(all, stored) : &stored;
     const std::optional<cache::TuningRecord> tuning = measured ? store.tuning(measured->id) : std::nullopt;
-    if (options.format != kTrialFormats[0]) return print_trials(stored, tuning, options.format, context);
+    if (options.format != kTrialFormats[0])
+      return print_trials(stored, tuning, problem ? &problem->family->space() : nullptr, options.format, context);
     if (!tuning || (!options.json && !stored.winner.tuned)) {
       if (options.json) {
         Json& entry = json["winners"].emplace_back(to_json(stored, measured));

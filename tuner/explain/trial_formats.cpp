@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tuner/problems/kernel_spec_file.h"
 #include "tuner/winners/winner_detail.h"
 
 namespace hone::tuner {
@@ -48,8 +49,11 @@ std::vector<const cache::TrialRecord*> tried(const cache::TuningRecord& tuning) 
   return trials;
 }
 
-std::vector<std::string> parameter_names(const std::vector<const cache::TrialRecord*>& trials) {
+std::vector<std::string> parameter_names(const std::vector<const cache::TrialRecord*>& trials,
+                                         const ParameterSpace* space = nullptr) {
   std::vector<std::string> names;
+  if (space)
+    for (const Parameter& parameter : space->parameters()) names.emplace_back(parameter.name);
   for (const cache::TrialRecord* trial : trials)
     for (const Setting& setting : settings_of(trial->candidate))
       if (setting.first != kGrid && std::ranges::find(names, setting.first) == names.end())
@@ -86,11 +90,16 @@ std::string_view invalidity(const cache::TrialRecord& trial) {
 
 }  // namespace
 
-Json kernel_tuner_cache(const cache::StoredWinner& winner, const cache::TuningRecord& tuning) {
+Json kernel_tuner_cache(const cache::StoredWinner& winner, const cache::TuningRecord& tuning,
+                        const ParameterSpace* space) {
   const std::vector<const cache::TrialRecord*> trials = tried(tuning);
-  const std::vector<std::string> names = parameter_names(trials);
+  const std::vector<std::string> names = parameter_names(trials, space);
   Json parameters = Json::object(), entries = Json::object();
   for (const std::string& name : names) parameters[name] = Json::array();
+  if (space)
+    for (const Parameter& parameter : space->parameters())
+      for (const std::int32_t value : parameter.values)
+        parameters[std::string(parameter.name)].push_back(value_of(parameter.spell(value)));
   for (const cache::TrialRecord* trial : trials) {
     Json entry = configuration(*trial, names);
     std::vector<std::string> key;
@@ -110,6 +119,7 @@ Json kernel_tuner_cache(const cache::StoredWinner& winner, const cache::TuningRe
           {"tune_params_keys", names},
           {"tune_params", parameters},
           {"objective", "time"},
+          {kGridMember, kGrid},
           {"cache", entries}};
 }
 

@@ -154,7 +154,8 @@ class KernelReader : DocumentReader {
     }
   }
 
-  /// Takes those of a cache file of Kernel Tuner. It is not closed while the tuning that writes it may go on.
+  /// Takes those of a cache file of Kernel Tuner, which is not closed while the tuning that writes it may go on. In one
+  /// that Hone wrote, the grid is a parameter, too.
   void import_parameters(const FileField& field, const std::string& file) {
     DocumentText document = located(field.value.at, [&] { return read_document_file(folder_ / file, "Kernel Tuner"); });
     std::string& text = document.text;
@@ -167,7 +168,11 @@ class KernelReader : DocumentReader {
       throw error(field.value.at,
                   fmt::format("'{}' has no tune_params, so it is no cache file of Kernel Tuner", printable(file)));
     KernelReader reader(file, folder_);
-    reader.read_parameters(reader.read_table(*space, space->value));
+    FileTable parameters = reader.read_table(*space, space->value);
+    const auto grid = std::ranges::find_if(table, [](const FileField& each) { return each.name == kGridMember; });
+    if (grid != table.end())
+      std::erase_if(parameters, [&](const FileField& each) { return each.name == reader.read_text(*grid); });
+    reader.read_parameters(parameters);
     spec_.parameters = reader.spec_.parameters;
     names_ = std::move(reader.names_);
   }
@@ -263,6 +268,7 @@ struct LoadedKernel {
   std::string path, typed_path, sizes, arguments_place;
   TunableKernel kernel;
   FamilyRow row;
+  bool is_current = true;  ///< it was read for the command that runs
 };
 
 std::mutex mutex;
@@ -280,7 +286,7 @@ LoadedKernel& load(const fs::path& path) {
   const std::string absolute = fs::absolute(path).lexically_normal().string();
   const std::scoped_lock lock(mutex);
   for (LoadedKernel& known : loaded_kernels())
-    if (known.path == absolute) return known;
+    if (known.is_current && known.path == absolute) return known;
   const DocumentText document = read_document_file(path, "kernel");
   const KernelFileContent content =
       read_kernel(document.text, document.format, printable(path.string()), path.parent_path());
@@ -315,6 +321,11 @@ std::string message_for(const KernelFamily& family, const Error& error) {
   const auto* const of_field = dynamic_cast<const KernelSpecError*>(&error);
   const bool has_place = loaded && of_field && of_field->field() == "arguments";
   return (has_place ? loaded->arguments_place : "") + error.what();
+}
+
+void forget_kernel_files() {
+  const std::scoped_lock lock(mutex);
+  for (LoadedKernel& loaded : loaded_kernels()) loaded.is_current = false;
 }
 
 const FamilyRow& kernel_file_family(const fs::path& path) { return load(path).row; }

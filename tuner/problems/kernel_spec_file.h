@@ -17,6 +17,9 @@ namespace hone::tuner {
 /// True if a word names such a file where the name of a family may stand: it ends in .toml or .json.
 bool names_kernel_file(std::string_view word);
 
+/// The member of a cache file of Kernel Tuner that names the parameter which is none of the kernel's, but the grid.
+inline constexpr std::string_view kGridMember = "hone_grid";
+
 /// The content of a kernel file.
 struct KernelFileContent {
   TunableKernel kernel;
@@ -38,14 +41,17 @@ struct KernelFileContent {
 ///     value     := NUMBER | TEXT | BOOL; numbers above 0 alone are an ordinal parameter, all others categorical
 ///
 /// Files that a kernel file names lie beside it; `parameters` may name a cache file of Kernel Tuner, whose parameters
-/// are taken. Throws CommandError(input), with "name:line:column: " in front, for all that is wrong with the
+/// are taken, but for the one that its member `hone_grid` names. Throws CommandError(input), with "name:line:column: " in front, for all that is wrong with the
 /// specification.
 KernelFileContent read_kernel(std::string_view text, FileFormat format, std::string_view name,
                               const std::filesystem::path& folder);
 
-/// The family of a kernel file, with its usual sizes. Reads each file once in a process; the result lives as long as
-/// that. Throws CommandError(input).
+/// The family of a kernel file, with its usual sizes. Reads each file once in a command; the result lives as long as the
+/// process. Throws CommandError(input).
 const FamilyRow& kernel_file_family(const std::filesystem::path& path);
+
+/// A command begins: kernel files, or what they name, may have changed since they were read, and are read again.
+void forget_kernel_files();
 
 /// The message of an error that the library threw for a family, with the place in its kernel file in front where the
 /// error is about a field of it: arguments that are not those of the compiled kernel.

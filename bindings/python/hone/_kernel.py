@@ -106,17 +106,15 @@ class _Described:
         )  # fmt: skip
 
     def number(self, value: Any) -> float:
-        """A scalar of a call, or the TypeError or OverflowError that says what it cannot be."""
-        if type(value) is float and not self.is_integer:
-            return value
+        """A scalar of a call as the library takes it, which refuses what the kernel's type cannot be."""
         if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
             value = value.item()
         if not isinstance(value, numbers.Real):
             raise TypeError(f"{self.name}: a number is wanted, not a {type(value).__name__}")
-        number = float(value)
-        if self.is_integer and number != value:
-            raise OverflowError(f"{self.name} is {value!r}; integers beyond 2^53 are not taken")
-        return number
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(f"{self.name} is larger than any type of a kernel's scalars can be") from None
 
 
 def _texts(value: Any) -> list[str]:

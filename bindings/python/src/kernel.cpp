@@ -55,24 +55,12 @@ std::vector<nb::handle> listed(nb::sequence objects) {
   return list;
 }
 
-/// True for a number that the library takes as it is: its scalars come as doubles.
-bool is_plain_number(PyObject* object, bool is_integer) {
-  if (PyFloat_CheckExact(object) != 0) return !is_integer;
-  if (PyLong_CheckExact(object) == 0) return false;
-  constexpr long long kMost = 1LL << 53;
-  int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  return overflow == 0 && value >= -kMost && value <= kMost;
-}
+/// True for a number that the library takes as it is, or refuses.
+bool is_plain_number(PyObject* object) { return PyFloat_CheckExact(object) != 0 || PyLong_CheckExact(object) != 0; }
 
 [[noreturn]] void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
 
 }  // namespace
-
-bool Kernel::Argument::is_integer() const {
-  const char kind = hone_dtype_name(dtype)[0];  // i32, u8
-  return kind == 'i' || kind == 'u';
-}
 
 /// A call of the kernel: its arrays in the kernel's order, and its scalars.
 struct Kernel::Call {
@@ -248,8 +236,7 @@ std::optional<nb::object> Kernel::launch_positional(nb::handle args, const CallO
   std::vector<nb::handle> values(places_->size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = PyTuple_GetItem(args.ptr(), static_cast<Py_ssize_t>((*places_)[i]));
-    const Argument& argument = arguments_[given_[i]];
-    if (!argument.is_array() && !is_plain_number(values[i].ptr(), argument.is_integer())) return std::nullopt;
+    if (!arguments_[given_[i]].is_array() && !is_plain_number(values[i].ptr())) return std::nullopt;
   }
   return launch_call(values, {}, options);
 }

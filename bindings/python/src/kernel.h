@@ -21,7 +21,6 @@ class Kernel {
     double value;
     std::int32_t reference_dtype;
 
-    bool is_integer() const;
     bool is_array() const { return kind < HONE_ARGUMENT_SCALAR; }
     /// An array with an element for each point of the extents.
     bool has_points() const { return is_array() && !elements; }

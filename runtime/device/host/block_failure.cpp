@@ -39,6 +39,8 @@ std::string what_was_found(const BlockFailure& f) {
     case Kind::wild_access:
       return fmt::format("a thread accessed the address {:#x}, where there is no memory for it", f.number);
     case Kind::arithmetic_fault: return "a thread divided an integer by zero";
+    case Kind::undefined_operation:
+      return "a thread came to an operation that the compiler knew to be undefined, such as a division by a constant 0";
     case Kind::signed_overflow: return "signed overflow: " + spell(f.overflow);
     case Kind::bad_index:
       return fmt::format("index {} is out of bounds of an array {}", f.bad_index.index, f.bad_index.array);
@@ -49,8 +51,8 @@ std::string what_was_found(const BlockFailure& f) {
     case Kind::deadline:
       return fmt::format("the block still spins after {} ms: it waits for something that does not come", f.number);
     case Kind::endless_lane:
-      return fmt::format("a thread has run for {} ms of processor time without meeting others", f.number);
-    case Kind::endless_block: return fmt::format("the block has run for {} ms of processor time", f.number);
+      return fmt::format("a thread has run for {} ms without meeting others", f.number);
+    case Kind::endless_block: return fmt::format("the block has run for {} ms", f.number);
   }
   return "unknown failure";
 }
@@ -73,6 +75,9 @@ std::string_view what_to_do(Kind kind) {
     case Kind::wild_access:
       return "compare indices with the sizes of the buffers, and arguments with the kernel's parameters; hone check finds "
              "the source line";
+    case Kind::undefined_operation:
+      return "look for an index, a divisor or a shift that is a constant and wrong, and for a function that ends without "
+             "its return; hone check finds the source line";
     case Kind::arithmetic_fault: return "a GPU gives some value instead; do not divide where the divisor is 0";
     case Kind::signed_overflow:
       return "compute it in a wider type, as (long long)y * width + x does, or in an unsigned one if it shall wrap";
@@ -85,7 +90,7 @@ std::string_view what_to_do(Kind kind) {
     case Kind::endless_lane:
       return "threads take turns at barriers, warp operations and atomics only: let a loop that waits for another "
              "thread spin on an atomic, and let every other loop end";
-    case Kind::endless_block: return "let its loops end; HostOptions::block_deadline says how long a block may take";
+    case Kind::endless_block: return "let its loops end";
     default: return "";
   }
 }

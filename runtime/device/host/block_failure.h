@@ -32,6 +32,7 @@ struct BlockFailure {
     stack_overflow,
     wild_access,
     arithmetic_fault,
+    undefined_operation,
     signed_overflow,
     bad_index,
     dynamic_smem_overrun,

@@ -43,12 +43,23 @@ pthread_key_t guarded_state_key() {
 
 BlockState* guarded_state() { return static_cast<BlockState*>(pthread_getspecific(guarded_state_key())); }
 
-/// A signal that is handled here, with the handler that it had before.
+/// A signal that is handled here, with the failure of a lane that it stands for and the handler that it had before.
+/// Where compilers know that an operation is undefined, as a division by a constant 0, they may put a trap in its
+/// place, which is SIGILL on x86 and SIGTRAP on ARM.
 struct Handled {
   int signal;
+  Kind kind;
   struct sigaction previous;
 };
-Handled handled[] = {{SIGSEGV, {}}, {SIGBUS, {}}, {SIGFPE, {}}};
+Handled handled[] = {{SIGSEGV, Kind::wild_access, {}},
+                     {SIGBUS, Kind::wild_access, {}},
+                     {SIGFPE, Kind::arithmetic_fault, {}},
+                     {SIGILL, Kind::undefined_operation, {}},
+                     {SIGTRAP, Kind::undefined_operation, {}}};
+
+const Handled& handled_by(int signal) {
+  return *std::find_if(std::begin(handled), std::end(handled), [=](const Handled& one) { return one.signal == signal; });
+}
 
 char interrupt_tag = 0;  ///< marks our own signals by its address
 
@@ -120,8 +131,8 @@ bool in_kernel(const BlockState& state, const Registers& at) {
 }
 
 /// Sanitizers have better reports of a wild access: with the source line.
-bool is_ours(const BlockState& state, int number, const siginfo_t& info, const ucontext_t& context) {
-  const bool has_better = number != SIGFPE && (HONE_ASAN || HONE_TSAN);
+bool is_ours(const BlockState& state, Kind kind, const siginfo_t& info, const ucontext_t& context) {
+  const bool has_better = kind == Kind::wild_access && (HONE_ASAN || HONE_TSAN);
   return !has_better && info.si_code > 0 && in_kernel(state, registers_of(context));
 }
 
@@ -137,9 +148,7 @@ void look_whether_overdue(BlockState& state, ucontext_t& context) {
 }
 
 void pass_on(int number, siginfo_t* info, void* context) {
-  const Handled* const found =
-      std::find_if(std::begin(handled), std::end(handled), [=](const Handled& one) { return one.signal == number; });
-  const struct sigaction& previous_action = found->previous;
+  const struct sigaction& previous_action = handled_by(number).previous;
   if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
     previous_action.sa_sigaction(number, info, context);
   } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
@@ -157,8 +166,7 @@ void on_signal(int number, siginfo_t* info, void* raw_context) {
     if (state != nullptr) look_whether_overdue(*state, context);
   } else if (state != nullptr && overflows(*state, *info, context)) {
     end_lane(*state, Kind::stack_overflow, hone_host::kStackBytes, context);
-  } else if (state != nullptr && is_ours(*state, number, *info, context)) {
-    const Kind kind = number == SIGFPE ? Kind::arithmetic_fault : Kind::wild_access;
+  } else if (const Kind kind = handled_by(number).kind; state != nullptr && is_ours(*state, kind, *info, context)) {
     end_lane(*state, kind, reinterpret_cast<std::uintptr_t>(info->si_addr), context);
   } else {
     pass_on(number, info, raw_context);

@@ -1,5 +1,5 @@
 // FaultGuard: ends lanes that would not come back by themselves: those that overflow their stack, touch memory that is
-// not there, divide by zero or never end.
+// not there, divide by zero, run into a trap or never end.
 #pragma once
 
 #include "runtime/device/host/watchdog.h"
@@ -13,10 +13,10 @@ struct BlockState;
 /// finds that it takes too long; the thread goes on after the block. Lanes are only taken out of the kernel's own code,
 /// never out of a library that it calls, except on a stack overflow.
 ///
-/// The first one installs a handler for SIGSEGV, SIGBUS and SIGFPE in the process, for good; what is not about a lane
-/// goes to the handler that was there before. A program that installs its own later does without: faults then end it,
-/// endless loops do not end. The watchdog sends SIGSEGV as well: ThreadSanitizer holds back signals that do not look
-/// like a fault.
+/// The first one installs a handler for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGTRAP in the process, for good; what is
+/// not about a lane goes to the handler that was there before. A program that installs its own later does without:
+/// faults then end it, endless loops do not end. The watchdog sends SIGSEGV as well: ThreadSanitizer holds back signals
+/// that do not look like a fault.
 class FaultGuard {
  public:
   FaultGuard(BlockState& state, Watchdog& watchdog);

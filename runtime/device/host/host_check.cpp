@@ -41,6 +41,8 @@ class Run {
       if (!large) std::copy(initial.begin(), initial.end(), memory_.back().data());
     }
     options_.sm_count = sanitizer::kThread ? 0 : 1;
+    options_.counts_waiting = true;
+    if (!large) options_.block_deadline = compiled.check.deadline;
     options_.describe_code = [&code = compiled.binary.code](std::uint64_t address) {
       return source_lines(code, {address}).front();
     };
@@ -51,13 +53,23 @@ class Run {
       return "\n  " + found;
     };
     options_.on_failure = [this](const BlockFailure& failure) {
-      has_overflowed_ = failure.kind == BlockFailure::Kind::signed_overflow;
+      using enum BlockFailure::Kind;
+      has_overflowed_ = failure.kind == signed_overflow;
+      ran_too_long_ = failure.kind == deadline || failure.kind == endless_lane || failure.kind == endless_block;
     };
   }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  void run() { make_(HostRun(*make_host_device(options_), compiled_.module, pointers_)); }
+  void run() try {
+    make_(HostRun(*make_host_device(options_), compiled_.module, pointers_));
+  } catch (const Error& error) {
+    if (!ran_too_long_) throw;
+    throw Error(error.code(),
+                fmt::format("{}\n  a check stops a thread after {} ms, and a block after ten times that: "
+                            "HostCheck::deadline or hone check --deadline changes it",
+                            error.what(), options_.block_deadline.count()));
+  }
 
   /// True if the kernel was stopped when it accessed memory near a buffer.
   bool has_left_buffer() const { return has_left_buffer_; }
@@ -100,7 +112,7 @@ class Run {
   const std::function<void(const HostRun&)>& make_;
   std::vector<GuardedMemory> memory_;
   std::vector<void*> pointers_;
-  bool has_left_buffer_ = false, has_overflowed_ = false;
+  bool has_left_buffer_ = false, has_overflowed_ = false, ran_too_long_ = false;
 };
 
 /// The contents of all buffers after one run.

@@ -47,7 +47,7 @@ class HostDevice final : public Device {
       : options_(options),
         facts_(host_facts(options.sm_count)),
         compiler_(options.compiler, facts_.architecture, options.instrumentation),
-        watchdog_(std::make_unique<Watchdog>(options.block_deadline)),
+        watchdog_(std::make_unique<Watchdog>(options.block_deadline, options.counts_waiting)),
         pool_(std::make_unique<SmPool>(facts_.sm_count)) {}
 
   ~HostDevice() override {

@@ -60,19 +60,26 @@ void Watchdog::watch() {
   }
 }
 
+Watchdog::Time Watchdog::between(const Moment& begin, const Moment& end) const {
+  const Time used = end.processor - begin.processor;
+  if (!counts_waiting_) return used;
+  return std::max(used, std::min(end.passing - begin.passing, kMostWaiting * used));
+}
+
 /// True if the SM's lane or block is overdue.
 bool Watchdog::look_at(Sm& sm) {
   timespec time{};
   if (clock_gettime(sm.clock, &time) != 0) return false;
-  const Time now = std::chrono::seconds(time.tv_sec) + Time(time.tv_nsec);
+  const Moment now{.processor = std::chrono::seconds(time.tv_sec) + Time(time.tv_nsec),
+                   .passing = std::chrono::steady_clock::now().time_since_epoch()};
   const std::uint64_t turn = sm.state->turns.load(std::memory_order_relaxed);
   const std::uint64_t block = sm.state->blocks_begun.load(std::memory_order_relaxed);
   if (turn != sm.turn) sm.turn_seen = now;
   if (block != sm.block) sm.block_seen = now;
   sm.turn = turn;
   sm.block = block;
-  const bool lane_is_overdue = now - sm.turn_seen >= deadline_;
-  const bool block_is_overdue = now - sm.block_seen >= kBlockDeadlines * deadline_;
+  const bool lane_is_overdue = between(sm.turn_seen, now) >= deadline_;
+  const bool block_is_overdue = between(sm.block_seen, now) >= kBlockDeadlines * deadline_;
   if (lane_is_overdue) sm.state->overdue_turn.store(turn, std::memory_order_relaxed);
   if (block_is_overdue) sm.state->overdue_block.store(block, std::memory_order_relaxed);
   if (!lane_is_overdue && !block_is_overdue) return false;

@@ -16,14 +16,18 @@ namespace hone {
 struct BlockState;
 
 /// Marks a lane that uses `deadline` of processor time without meeting others (BlockState::overdue_turn) and a block
-/// that uses kBlockDeadlines times as much (overdue_block), and interrupts their thread. The thread that looks for them
-/// sleeps while no SM runs. Thread-safe.
+/// that uses kBlockDeadlines times as much (overdue_block), and interrupts their thread. With `counts_waiting`, the time
+/// that passes is counted instead, up to kMostWaiting times the processor time: a machine that is busy with other
+/// programs makes it hardly longer, and a program that was stopped loses no lanes. The thread that looks for them sleeps
+/// while no SM runs. Thread-safe.
 class Watchdog {
  public:
   static constexpr int kBlockDeadlines = 10;
+  static constexpr int kMostWaiting = 4;
   static constexpr std::size_t kMostSms = 4096;
 
-  explicit Watchdog(std::chrono::milliseconds deadline) : deadline_(deadline) {}
+  Watchdog(std::chrono::milliseconds deadline, bool counts_waiting)
+      : deadline_(deadline), counts_waiting_(counts_waiting) {}
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -39,18 +43,25 @@ class Watchdog {
  private:
   using Time = std::chrono::nanoseconds;
 
+  /// A moment by two clocks.
+  struct Moment {
+    Time processor{}, passing{};
+  };
+
   struct Sm {
     BlockState* state = nullptr;
     pthread_t thread{};
     clockid_t clock{};  ///< of the thread's processor time
     std::uint64_t turn = ~std::uint64_t{0}, block = ~std::uint64_t{0};  ///< BlockState's counts, when last looked at
-    Time turn_seen{}, block_seen{};                                    ///< when they were first seen
+    Moment turn_seen{}, block_seen{};                                  ///< when they were first seen
   };
 
   void watch();
   bool look_at(Sm& sm);
+  Time between(const Moment& begin, const Moment& end) const;
 
   const std::chrono::milliseconds deadline_;
+  const bool counts_waiting_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Sm> running_;

@@ -154,7 +154,10 @@ class SoftmaxFamily final : public SoftmaxBase {
          reason_if(view.is(Algorithm::tiles) && view.elements_each > kMostElementsEach,
                    "a lane has more elements than the registers hold"),
          reason_if(view.is(Algorithm::chunks) && sizes[0].last > view.traits.most_partials(),
-                   "rows have more partial results than the workspace")});
+                   "rows have more partial results than the workspace"),
+         reason_if(view.is(Algorithm::pipeline) &&
+                       sizes[0].last > Layout::kMostPipelinedChunks / view.pipelined_chunks(sizes[1].last),
+                   "rows have more chunks than a pipeline counts in 32 bits")});
   }
 
   Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {

@@ -44,6 +44,9 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
   /// Rows whose partial results a pipeline keeps (kRing of softmax_pipeline.cuh).
   static constexpr std::int64_t kPipelinedRows = 16;
 
+  /// Chunks of a call that the 32-bit tickets of softmax_pipeline.cuh count: two items each, and two for each block.
+  static constexpr std::int64_t kMostPipelinedChunks = std::int64_t{1} << 30;
+
   const Problem& problem;
   SoftmaxTraits traits{problem};
   bool is_aligned = problem.alignment >= kMaxAlignment;
@@ -108,18 +111,24 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
   }
 
   /// Loads of a whole block that a row takes, which more chunks could not share out.
-  std::int64_t chunk_tiles() const {
-    return at_least_one(divide_up(packs(), std::int64_t{block_threads} * std::max(1, packs_per_thread)));
+  std::int64_t chunk_tiles() const { return chunk_tiles(columns); }
+  std::int64_t chunk_tiles(std::int64_t of_columns) const {
+    return at_least_one(divide_up(of_columns / traits.pack_elements,
+                                  std::int64_t{block_threads} * std::max(1, packs_per_thread)));
   }
   std::int64_t grid(std::int64_t max_blocks) const {
     const std::int64_t cluster = cluster_blocks;
     return std::max(cluster, std::min(max_blocks, tiles()) / cluster * cluster);
   }
   std::int64_t chunks(std::int64_t max_blocks) const {
-    if (algorithm() == Algorithm::pipeline) return std::min(chunk_tiles(), traits.most_partials() / kPipelinedRows);
+    if (algorithm() == Algorithm::pipeline) return pipelined_chunks(columns);
     const std::int64_t row_count = at_least_one(rows);
     const std::int64_t most = at_least_one(std::min(chunk_tiles(), traits.most_partials() / row_count));
     return best_chunks(grid(max_blocks), row_count, most);
+  }
+
+  std::int64_t pipelined_chunks(std::int64_t of_columns) const {
+    return std::min(chunk_tiles(of_columns), traits.most_partials() / kPipelinedRows);
   }
 
   /// Rows whose chunks are published before one of the first is written: while all blocks have an item and a ticket for

@@ -7,6 +7,7 @@
 #include <hone/sdk/kernel_file.h>
 
 #include "runtime/families/spec/parsed_spec.h"
+#include "runtime/families/spec/scalar_range.h"
 #include "runtime/families/spec/words.h"
 
 namespace hone {
@@ -56,7 +57,10 @@ void ParsedSpec::check_names() const {
     if (std::find(spec.extents.begin(), spec.extents.end(), argument.name) != spec.extents.end())
       fail("arguments", argument.name,
            fmt::format("has an argument with the name of the extent {}; give that the kind 'extent'", argument.name));
-    scalars += argument.kind == KernelArgument::Kind::scalar;
+    if (argument.kind != KernelArgument::Kind::scalar) continue;
+    ++scalars;
+    if (const std::string fault = scalar_fault(argument, argument.value); !fault.empty())
+      fail("arguments", argument.name, fmt::format("has no value to tune with for a scalar: {}", fault));
   }
   if (scalars > Scalars().size())
     fail("arguments", "", fmt::format("has {} scalars; there may be {}", scalars, Scalars().size()));

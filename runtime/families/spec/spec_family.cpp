@@ -11,20 +11,9 @@
 
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
+#include "runtime/families/spec/scalar_range.h"
 
 namespace hone {
-namespace {
-
-bool holds(DType dtype, std::int64_t value) {
-  return with_element_type(dtype, [value]<class T>(T) {
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
-      return std::in_range<T>(value);
-    else
-      return true;
-  });
-}
-
-}  // namespace
 
 std::span<const std::string_view> SpecFamily::operations() const {
   static constexpr std::array<std::string_view, 1> kNames{"run"};
@@ -50,12 +39,15 @@ std::string SpecFamily::refuse(const Problem& problem) const {
     const ParsedSpec::Variables known = parsed_.variables(parsed_.default_policy, problem.extents);
     for (std::size_t i = 0; i < parsed_.spec.arguments.size(); ++i) {
       const KernelArgument& argument = parsed_.spec.arguments[i];
-      if (argument.kind == KernelArgument::Kind::scalar) continue;
-      const std::int64_t value = parsed_.elements[i].evaluate(known);
-      if (argument.kind == KernelArgument::Kind::extent && !holds(argument.dtype, value))
-        return fmt::format("{}: {} is {}, which its argument of {} cannot hold; give the kernel a wider one", name,
-                           argument.name, value, info(argument.dtype).cuda_name);
-      if (!argument.is_array()) continue;
+      const bool is_scalar = argument.kind == KernelArgument::Kind::scalar;
+      const std::int64_t value = is_scalar ? 0 : parsed_.elements[i].evaluate(known);
+      if (!argument.is_array()) {
+        const double number_of_call =
+            is_scalar ? number(problem, parsed_.default_policy, i) : static_cast<double>(value);
+        if (const std::string fault = scalar_fault(argument, number_of_call); !fault.empty())
+          return fmt::format("{}: {}", name, fault);
+        continue;
+      }
       const auto bytes = static_cast<std::int64_t>(info(argument.dtype).size_bytes);
       if (value < 0 || !product_within_memory({value, bytes}))
         return fmt::format("{}: {} would have {} elements ({})", name, argument.name, value,
@@ -159,6 +151,9 @@ void SpecFamily::push_arguments(const Problem& problem, const Policy& policy, st
       continue;
     }
     const double value = number(problem, policy, i);
+    // A conversion to an integer that cannot hold the number is undefined.
+    if (const std::string fault = scalar_fault(argument, value); !fault.empty())
+      throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", parsed_.spec.name, fault));
     with_element_type(argument.dtype, [&]<class T>(T) {
       if constexpr (std::is_class_v<T>)
         arguments.push(T(static_cast<float>(value)));

@@ -35,12 +35,6 @@ KernelExtents::KernelExtents(std::span<const std::int64_t> extents) : count_(ext
   std::copy(extents.begin(), extents.end(), values_.begin());
 }
 
-void KernelValue::require_exact(std::int64_t number) const {
-  if (static_cast<std::int64_t>(number_) != number || number_ > 0x1p53 || number_ < -0x1p53)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a kernel was called with the number {}; scalars may be up to 2^53", number));
-}
-
 TunableKernel::TunableKernel(const KernelSpec& spec) {
   // Sessions and winners refer to families for as long as they live, and nothing tells when the last of them is gone.
   static std::mutex mutex;

@@ -1,6 +1,7 @@
 // check_on_host(): runs kernels on the host device under its checks, in several orders of threads and blocks.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -96,6 +97,11 @@ struct HostCheck {
   std::vector<HostOrder> orders = default_host_orders();
   std::optional<HostLargeRun> large = {};
   bool looks_for_lost_updates = true;  ///< by a traced run, which compiles the unit once more
+
+  /// A run is stopped, and its check fails, where a thread runs for this long without a barrier, warp operation or atomic
+  /// function, or spins on atomics, and where a block runs ten times as long. Time that other programs have the
+  /// processor counts, too, up to three times as much as what the thread uses.
+  std::chrono::milliseconds deadline{10000};
 };
 
 struct HostCheckReport {

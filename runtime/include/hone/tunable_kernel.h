@@ -33,7 +33,9 @@ class KernelExtents {
   std::size_t count_;
 };
 
-/// The value that a call passes for one argument: an array in device memory, or a number.
+/// The value that a call passes for one argument: an array in device memory, or a number. Calls refuse numbers that the
+/// argument's type cannot be: what is no integer or out of its range, integers of 2^53 and beyond on both sides of 0,
+/// and finite numbers that a float rounds to infinity.
 class KernelValue {
  public:
   KernelValue(const void* array)
@@ -41,17 +43,13 @@ class KernelValue {
   KernelValue(const DeviceBuffer& array) : KernelValue(array.data()) {}  // NOLINT(google-explicit-constructor)
   template <class Number>
   requires std::is_arithmetic_v<Number> KernelValue(Number number)
-      : number_(static_cast<double>(number)) {  // NOLINT(google-explicit-constructor)
-    if constexpr (std::is_integral_v<Number>) require_exact(static_cast<std::int64_t>(number));
-  }
+      : number_(static_cast<double>(number)) {}  // NOLINT(google-explicit-constructor)
 
   bool is_array() const { return is_array_; }
   void* array() const { return array_; }
   double number() const { return number_; }
 
  private:
-  void require_exact(std::int64_t number) const;  ///< throws Error(invalid_argument) beyond 2^53
-
   void* array_ = nullptr;
   double number_ = 0;
   bool is_array_ = false;

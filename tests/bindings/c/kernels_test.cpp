@@ -222,6 +222,28 @@ TEST_F(CApi, NumbersThatAnIntegerCannotHoldAreRefused) {
   EXPECT_EQ(x, 256);
 }
 
+TEST_F(CApi, IntegersThatADoubleMayHaveRoundedAreRefused) {
+  Described shift;
+  shift.field("source", R"(extern "C" __global__ void shift(long long by, long long* x, int n) {
+  const int i = blockIdx.x * block_threads + threadIdx.x;
+  if (i < n) x[i] += by;
+})");
+  shift.parameter("block_threads", {"32"}).argument(HONE_ARGUMENT_SCALAR, "by", "i64");
+  shift.argument(HONE_ARGUMENT_INOUT, "x", "i64").argument(HONE_ARGUMENT_EXTENT, "n", "i32");
+  std::int64_t x = 0;
+  void* const array = &x;
+  const std::int64_t n = 1;
+  for (const double bad : {0x1p53, -0x1p53, 0x1p63, 1e300}) {
+    EXPECT_EQ(hone_kernel_launch(session_, shift.kernel(), &array, 1, &bad, 1, &n, 1, nullptr, nullptr),
+              HONE_INVALID_ARGUMENT);
+    EXPECT_THAT(hone_last_error(), AllOf(HasSubstr("by"), HasSubstr("i64"), HasSubstr("9007199254740991")));
+  }
+  const double most = 0x1p53 - 1;
+  ASSERT_EQ(hone_kernel_launch(session_, shift.kernel(), &array, 1, &most, 1, &n, 1, nullptr, nullptr), HONE_OK)
+      << hone_last_error();
+  EXPECT_EQ(x, 9007199254740991);
+}
+
 TEST_F(CApi, DescriptionsThatCannotBeRightAreRefused) {
   Described axpy;
   EXPECT_EQ(hone_kernel_spec_add(axpy.spec(), "sources", ""), HONE_NOT_FOUND);

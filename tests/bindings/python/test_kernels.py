@@ -286,7 +286,7 @@ def test_scalars_of_integers(session):
     assert_array_equal(shift(numpy.zeros(3, "int32"), session=session), 1)
     assert_array_equal(shift(numpy.zeros(3, "int32"), numpy.array(255), session=session), 255)
     assert shift.tune(numpy.zeros(300, "int32"), budget=0.5, session=session).winner is not None
-    for bad, error in ((256, ValueError), (0.5, ValueError), (2**60 + 1, OverflowError), ("1", TypeError)):
+    for bad, error in ((256, ValueError), (0.5, ValueError), (2**60 + 1, ValueError), ("1", TypeError)):
         with pytest.raises(error, match="by"):
             shift(numpy.zeros(3, "int32"), bad, session=session)
 

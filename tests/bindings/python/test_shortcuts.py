@@ -54,8 +54,9 @@ def test_usual_calls_of_own_kernels_run_no_python():
     assert python_functions(lambda: kernel(by=2.5, x=X, plus=3, out=y)) > 0
     numpy.testing.assert_array_equal(kernel(2, X, True), 2 * X + 1)
     numpy.testing.assert_array_equal(kernel(numpy.float32(2), X[0], 0, n=3), 2 * X[0])
-    with pytest.raises(OverflowError, match="plus"):
-        kernel(2.5, X, 2**53 + 1)
+    for plus in (2**31, 2**53 + 1, 10**400, 1.5, numpy.nan):
+        with pytest.raises(ValueError, match="plus"):
+            kernel(2.5, X, plus)
 
 
 def test_they_are_the_functions_that_they_stand_for():

@@ -1,3 +1,4 @@
+#include "cache/maintenance/open_file.h"
 #include "cache/maintenance/prune.h"
 
 #include "tests/cache/maintenance/maintenance_fixture.h"
@@ -29,6 +30,21 @@ TEST_F(CachePrune, RemovesWhatTheRuleSaysWithAllThatBelongsToIt) {
                   " (SELECT freelist_count FROM pragma_freelist_count)"),
               ElementsAre("4|4|2|4|0"));
   EXPECT_EQ(found(file_, 6), 4);
+}
+
+TEST_F(CachePrune, WhatWasRemovedIsGoneThoughOthersKeepTheFileFromShrinking) {
+  fill();
+  WritingFile file(file_);
+  file.connection().execute("DELETE FROM winner WHERE id > 1");
+  file.commit();
+  {
+    const Locker locker(file_);
+    EXPECT_NO_THROW(file.give_back_free_pages());
+  }
+  EXPECT_EQ(Store(file_).winners().size(), 1u);
+  const std::uintmax_t before = fs::file_size(file_);
+  file.give_back_free_pages();
+  EXPECT_LE(fs::file_size(file_), before);
 }
 
 TEST_F(CachePrune, ClaimsAndMissesOfADeviceWithoutWinnersStay) {

@@ -1,6 +1,8 @@
 // Kernels that a program brings, as KernelSpec, on a real device: right results, and a clear error for each mistake.
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -32,6 +34,17 @@ KernelSpec axpy() {
           .reference = [](float a, std::span<const float> x, std::span<float> y, int n) {
             for (int i = 0; i < n; ++i) y[static_cast<std::size_t>(i)] += a * x[static_cast<std::size_t>(i)];
           }};
+}
+
+/// The same with a factor of another type.
+template <class T>
+KernelSpec axpy_by() {
+  KernelSpec spec = axpy();
+  constexpr std::string_view kUsual = "float a";
+  spec.source.replace(spec.source.find(kUsual), kUsual.size(), std::string(info(kDTypeOf<T>).cuda_name) + " a");
+  spec.arguments[0] = scalar<T>("a");
+  spec.reference = {};
+  return spec;
 }
 
 /// out[y][x] = in[y][x] + in[y][x + 1], staged through shared memory of a size that the policy decides.
@@ -257,6 +270,48 @@ TEST_F(KernelSpecTest, SizesThatNoPolicyAcceptsSayWhy) {
   spec = axpy();
   spec.where = {"block_threads > 512"};
   EXPECT_THAT(error_of(spec), Names("block_threads > 512"));
+}
+
+TEST_F(KernelSpecTest, NumbersThatAScalarCannotBeAreRefused) {
+  Session session(device_, quick());
+  const DeviceBuffer array(device_, 4096);
+  const auto refusal = [&]<class T>(T, KernelValue value) -> std::string {
+    try {
+      session.launch(TunableKernel(axpy_by<T>()), {value, array, array}, 10, nullptr);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      return error.what();
+    }
+    return "";
+  };
+  const double nan = std::nan("");
+  EXPECT_THAT(refusal(std::int32_t(), nan), Names("a is nan", "i32", "-2147483648 to 2147483647"));
+  EXPECT_EQ(refusal(std::int32_t(), -2147483648.0), "");
+  EXPECT_THAT(refusal(std::int32_t(), 1.5), Names("a is 1.5", "i32"));
+  EXPECT_THAT(refusal(std::uint32_t(), -1), Names("a is -1", "u32", "0 to 4294967295"));
+  EXPECT_THAT(refusal(std::int64_t(), std::uint64_t{1} << 63), Names("9.223372036854776e+18", "i64", "9007199254740991"));
+  EXPECT_THAT(refusal(std::int64_t(), (std::int64_t{1} << 53) + 1), Names("i64", "-9007199254740991"));
+  EXPECT_THAT(refusal(std::uint64_t(), ~std::uint64_t{0}), Names("u64", "0 to 9007199254740991"));
+  EXPECT_THAT(refusal(float(), 1e39), Names("a is 1e+39", "f32", "wider"));
+  EXPECT_EQ(refusal(float(), std::numeric_limits<double>::infinity()), "");
+  EXPECT_EQ(refusal(float(), nan), "");
+  EXPECT_EQ(refusal(float(), std::int64_t{1} << 62), "");
+
+  KernelSpec spec = axpy_by<std::int32_t>();
+  spec.arguments[0].value = 0.5;
+  EXPECT_THAT(error_of(spec), Names("a is 0.5", "i32"));
+}
+
+TEST_F(KernelSpecTest, AProblemWithAScalarThatCannotBeIsNotLaunched) {
+  Session session(device_, quick());
+  const TunableKernel kernel(axpy_by<std::int32_t>());
+  const DeviceBuffer array(device_, 4096);
+  void* const buffers[] = {array.data(), array.data()};
+  Problem problem = kernel.problem(10);
+  problem.scalars[0] = 2;
+  session.launch(problem, buffers, nullptr);  // what follows is a hit
+  problem.scalars[0] = 0x1p40;
+  EXPECT_THROW(session.launch(problem, buffers, nullptr), Error);
 }
 
 TEST_F(KernelSpecTest, CallsThatDoNotFitAreRefused) {

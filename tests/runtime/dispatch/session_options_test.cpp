@@ -75,6 +75,11 @@ TEST_F(SessionOptionsTest, ARelativeOrEmptyXdgFolderIsIgnored) {
   }
 }
 
+TEST_F(SessionOptionsTest, ARelativeHomeIsNone) {
+  set("HOME", "relative");
+  EXPECT_EQ(SessionOptions::from_environment().cache_path, Path());
+}
+
 TEST_F(SessionOptionsTest, HoneCacheComesFirst) {
   set("HOME", "/home/someone");
   set("XDG_CACHE_HOME", "/var/cache/someone");

@@ -74,21 +74,26 @@ class SoftmaxResults : public DeviceTest {
   /// verified on, in several grids.
   void verify_policies(const Problem& problem, std::size_t step, std::string_view part = "") {
     std::vector<Policy> policies;
-    std::vector<Unit> units;
     std::size_t turn = 0;
     for (const Policy& policy : problem.family->space().all()) {
       if (problem.family->space().to_string(policy).find(part) == std::string::npos) continue;
       if (!reason_to_skip(problem, policy, device_->facts()).empty() || turn++ % step != 0) continue;
       policies.push_back(policy);
-      units.push_back(unit_of(problem, policy));
     }
+    verify_policies(problem, policies, {1, 7});
+  }
+
+  void verify_policies(const Problem& problem, const std::vector<Policy>& policies,
+                       const std::vector<std::int64_t>& grids) {
+    std::vector<Unit> units;
+    for (const Policy& policy : policies) units.push_back(unit_of(problem, policy));
     const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
     Workload workload(device_, problem, nullptr);
     const DeviceBuffer workspace = make_workspaces(device_, 1);
     for (std::size_t i = 0; i < policies.size(); ++i) {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
       const CompiledCode code = load_policy(*device_, problem, policies[i], units[i], outcomes[i].binary);
-      for (std::int64_t max_blocks : {1, 7}) {
+      for (std::int64_t max_blocks : grids) {
         const LoadedCandidate loaded{{policies[i], {max_blocks}}, code.module};
         for (const Problem& verified : problem.family->verifier().verified_problems(problem))
           for (std::string_view kind : problem.family->verifier().input_kinds(verified))
@@ -202,6 +207,17 @@ TEST_F(SoftmaxResults, PoliciesForManyLongRowsAreRight) {
   if (!is_cuda())
     GTEST_SKIP() << "the host device would compile hundreds of policies, and checks a few in host_checks_test";
   verify_policies(softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(37, (1 << 16) + 3)), 1);
+}
+
+/// Its blocks are far more than the rows that it keeps, so that most of them wait for others. It is slow, and pruned.
+TEST_F(SoftmaxResults, APipelineOfManyShortRowsEnds) {
+  const Problem problem = softmax_problem({}, SoftmaxShape::rows(is_cuda() ? 1 << 20 : 100, 16));
+  const std::optional<Policy> policy = problem.family->space().parse(
+      "scope=grid combine=pipeline block_threads=256 packs_per_thread=8 min_blocks=1");
+  ASSERT_TRUE(policy);
+  ASSERT_EQ(problem.family->is_valid(problem, *policy, device_->facts()).text(), "");
+  verify_policies(problem, std::vector{*policy}, {8 * std::int64_t{device_->facts().sm_count}});
+  if (!is_cuda()) verify_policies(problem, std::vector{*policy}, {1, 40});
 }
 
 TEST_F(SoftmaxResults, EmptyArraysAreLeftAlone) {

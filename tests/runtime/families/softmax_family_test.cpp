@@ -173,6 +173,18 @@ TEST(SoftmaxFamily, APipelineNeedsTheSameWorkspaceForAnyNumberOfRows) {
   EXPECT_LE(few, kWorkspaceBytes);
 }
 
+TEST(SoftmaxFamily, APipelineHasNoMoreChunksThanItsTicketsCount) {
+  const auto why = [](std::int64_t rows, std::int64_t columns) {
+    const Policy policy =
+        *softmax_family().space().parse("scope=grid combine=pipeline block_threads=256 packs_per_thread=8 min_blocks=1");
+    return softmax_family().is_valid(rows_of(rows, columns, {.dtype = DType::f16}), policy, h100_facts()).text();
+  };
+  EXPECT_EQ(why(1 << 20, 16), "");
+  EXPECT_EQ(why(1 << 28, 16), "");
+  EXPECT_THAT(why(std::int64_t{1} << 31, 16), Names("32 bits"));
+  EXPECT_THAT(why(1 << 25, 1 << 20), Names("32 bits"));
+}
+
 TEST(SoftmaxFamily, PartialResultsOfChunksFitTheWorkspaceAtEveryExtentOfAClass) {
   constexpr std::int64_t kBlocks = 4096;
   std::size_t most_bytes = 0;

@@ -45,6 +45,19 @@ TEST(CheckOnHost, ASeedGivesTheSameBytesEveryTime) {
 }
 #endif
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
+TEST(CheckOnHost, ADivisionByAConstantZeroIsFoundWithItsLine) {
+  const HostCheckReport report = check_on_host(check_of("int parts = 0;\nout[1] = out[0] / parts;"));
+  EXPECT_THAT(report.failure, AllOf(Names("integer", "zero"), HasLine("stopped at", "unit.cu:3")));
+}
+#endif
+
+TEST(CheckOnHost, AnEndlessLoopIsStoppedAfterTheDeadline) {
+  HostCheck check = check_of("for (volatile unsigned i = 0;; ++i) out[1] = i;");
+  check.deadline = std::chrono::milliseconds(100);
+  EXPECT_THAT(check_on_host(check).failure, Names("100 ms", "HostCheck::deadline", "--deadline"));
+}
+
 #if !defined(__SANITIZE_THREAD__)  // which reports races itself
 TEST(CheckOnHost, ARaceNamesBothAccessesTheirThreadsAndTheArray) {
   HostCheck check = check_of("__shared__ int other[8], tile[32];\n"

@@ -62,7 +62,7 @@ extern "C" __global__ void entry(int* out) {
     while (*static_cast<volatile int*>(out) == 0) {
     }
 })", {.block = {64}}, with_deadline(200)),
-              AllOf(Names("run", "200 ms", "processor", "without meeting", "spin", "atomic"),
+              AllOf(Names("run", "200 ms", "without meeting", "spin", "atomic"),
                     HasLine("thread (5,0,0)", "last", "unit.cu:3")));
 }
 
@@ -85,6 +85,35 @@ extern "C" __global__ void entry(int* out) {
     __syncthreads();
 })", {.block = {64}}, with_deadline(30)),
               Names("block", "run", "300 ms", "unit.cu:4"));
+}
+
+/// It runs for 100 ms in all and sleeps for three times as long, as it would wait for a processor that others have.
+TEST(HostRunaway, WaitingForTheProcessorCountsWhereTheUserWaits) {
+  constexpr char kOftenInterrupted[] = R"(
+extern "C" int clock_gettime(int clock, long* seconds_and_ns);
+extern "C" int usleep(unsigned);
+__device__ long thread_ns() {
+  long time[2];
+  clock_gettime(3, time);
+  return time[0] * 1000000000 + time[1];
+}
+extern "C" __global__ void entry(int* out) {
+  for (int i = 0; i < 10; ++i) {
+    for (const long start = thread_ns(); thread_ns() - start < 10000000;)
+      for (volatile int k = 0; k < 100000; ++k) {}
+    usleep(30000);
+  }
+  out[0] = 1;
+})";
+  HostOptions options = with_deadline(200);
+  options.sm_count = 1;
+  for (const bool counts_waiting : {false, true}) {
+    options.counts_waiting = counts_waiting;
+    const auto device = make_host_device(options);
+    const HostKernel kernel(device, kOftenInterrupted);
+    const DeviceVector<int> out(device, {0});
+    EXPECT_THAT(kernel.failure({.block = {1}}, out.data()), Names(counts_waiting ? "200 ms" : "succeeded"));
+  }
 }
 
 TEST(HostRunaway, ALongLaunchOfShortTurnsIsNoRunaway) {
@@ -135,6 +164,19 @@ TEST(HostRunaway, DivisionByZeroEndsTheLaunch) {
 extern "C" __global__ void entry(volatile int* out) {
   if (threadIdx.x == 5) out[1] = 7 / out[0];
 })"), AllOf(Names("divided", "integer"), HasLine("thread (5,0,0)", "not met", "others")));
+}
+
+/// Compilers may put a trap in the place of what they know to be undefined.
+TEST(HostRunaway, ATrapOfTheCompilerEndsTheLaunch) {
+  EXPECT_THAT(report(R"(
+extern "C" __global__ void entry(int* out) {
+  if (threadIdx.x == 5) __builtin_trap();
+})"), AllOf(Names("\"entry\"", "undefined", "constant 0"), HasLine("thread (5,0,0)", "not met", "others")));
+  EXPECT_THAT(report(R"(
+extern "C" __global__ void entry(int* out) {
+  int parts = 0;
+  if (threadIdx.x == 5) out[1] = out[0] / parts;
+})"), AllOf(Names("\"entry\""), HasLine("thread (5,0,0)", "not met", "others")));
 }
 
 using HostRunawayDeathTest = testing::Test;

@@ -236,6 +236,7 @@ TEST(ExchangeLines, WhatIsNoLineOfAnExportIsRefused) {
       {"[[[[[[[[1]]]]]]]]", "nested deeper"},
       {"\xff\xfe", "is no JSON"},
       {"hone_winners 1", "HONE_CACHE_PATH"},
+      {std::string("SQLite format 3\0\x10", 17), "hone cache merge"},
   };
   for (const auto& [line, words] : lines) EXPECT_THAT(error_of(line), HasSubstr(words)) << line;
 }
