@@ -25,7 +25,7 @@ class KernelExtents;
 class KernelValue;
 class TunableKernel;
 
-/// The policy for a miss: a call for whose problem neither memory nor a cache file has a winner.
+/// The policy for a miss: a call for whose problem neither memory nor a cache file has a tuned winner.
 enum class MissPolicy : std::uint8_t {
   /// Tune now, within SessionOptions::tune_budget, and store the winner. If another process is tuning the problem, wait
   /// for its winner for at most two budgets, then do as `heuristic` and look again later. Candidates run in this
@@ -35,7 +35,7 @@ enum class MissPolicy : std::uint8_t {
   /// Take the winner of the nearest tuned class, or compile the model's first choice. It is stored as untuned, and the
   /// problem is noted for `hone tune --missed`.
   heuristic,
-  error,      ///< throw Error(not_tuned)
+  error,      ///< throw Error(not_tuned), also where a cache file has an untuned winner
 };
 
 struct SessionOptions {
