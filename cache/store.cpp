@@ -234,6 +234,12 @@ std::int64_t write_publication(Connection& connection, const Publication& public
 }  // namespace
 
 std::optional<Hit> Store::find(const Query& query, std::uint64_t* damaged) const {
+std::string refuse_max_bytes(std::int64_t max_bytes, bool has_none) {
+  if (max_bytes >= kLeastMaxBytes || (has_none && max_bytes == 0)) return "";
+  return fmt::format("{} bytes have no room for winners, since an empty file takes 80 KiB; give at least {} (1Mi){}",
+                     max_bytes, kLeastMaxBytes, has_none ? ", or 0 for no limit" : ", or delete the file");
+}
+
   std::uint64_t uncounted = 0;
   return read_file(path_, needed_trust(query), [&](Connection& connection, std::int64_t version) {
     std::optional<Hit> hit = find_hit(connection, query, damaged != nullptr ? *damaged : uncounted);

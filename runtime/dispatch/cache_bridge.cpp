@@ -29,6 +29,8 @@ std::int64_t now_s() {
 std::vector<cache::LayerPlace> places(const SessionOptions& options) {
   std::vector<cache::LayerPlace> places;
   if (!options.cache_path.empty())
+  if (const std::string refusal = cache::refuse_max_bytes(options.cache_max_bytes); !refusal.empty())
+    throw Error(ErrorCode::invalid_argument, "cache_max_bytes: " + refusal);
     places.push_back({options.cache_path, !options.cache_read_only, options.cache_max_bytes});
   for (const std::filesystem::path& path : options.system_caches) places.push_back({path});
   return places;

@@ -53,7 +53,8 @@ struct SessionOptions {
   std::filesystem::path cache_path;
 
   /// The size in bytes above which storing a winner evicts: first trials, then code, then winners, each the longest
-  /// unused first. 0: no limit. A limit that is stored in the file (`hone cache prune --limit`) takes precedence.
+  /// unused first. 0: no limit; else 1 MiB at least. A limit that is stored in the file (`hone cache prune --limit`)
+  /// takes precedence.
   std::int64_t cache_max_bytes = std::int64_t{256} << 20;
 
   /// Only read the cache file: write neither winners nor missed problems, and claim no tuning.
@@ -162,7 +163,7 @@ class Communicator;
 /// one session are handled one after the other; hits do not wait for them.
 class Session {
  public:
-  /// Throws invalid_argument without a device.
+  /// Throws invalid_argument without a device, and where cache_max_bytes is neither 0 nor 1 MiB at least.
   explicit Session(std::shared_ptr<Device> device, SessionOptions options = SessionOptions::from_environment());
   explicit Session(std::nullptr_t, SessionOptions = {}) = delete;
   ~Session();

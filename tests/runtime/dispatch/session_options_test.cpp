@@ -151,6 +151,15 @@ TEST_F(SessionOptionsTest, ReadsWhetherStoredCodeMayRun) {
   for (const char* text : {"0", "OFF", "never"}) expect_refused("HONE_BINARIES", text);
 }
 
+TEST_F(SessionOptionsTest, LimitsOfTheCacheHaveRoomForWinners) {
+  for (const auto& [text, bytes] : std::map<const char*, std::int64_t>{
+           {"0", 0}, {"1Mi", 1 << 20}, {"1048576", 1 << 20}, {"2Gi", std::int64_t{2} << 30}}) {
+    set("HONE_CACHE_MAX_BYTES", text);
+    EXPECT_EQ(SessionOptions::from_environment().cache_max_bytes, bytes);
+  }
+  for (const char* text : {"1", "80Ki", "1048575", "-1", "64M", "big"}) expect_refused("HONE_CACHE_MAX_BYTES", text);
+}
+
 TEST_F(SessionOptionsTest, FailuresOfTheCacheGoToTheStandardErrorOutput) {
   testing::internal::CaptureStderr();
   SessionOptions::from_environment().report_cache_failure("the cache /x is damaged");
