@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -42,6 +43,14 @@ struct EnergyReading {
 
 /// The memory that a pointer points into; `peer`: another device's.
 enum class MemoryKind { device, host, peer, unknown };
+
+/// Bytes in device memory that should be the bytes `expected`, over and over from their beginning.
+struct RepeatedBytes {
+  const std::byte* found = nullptr;  ///< in device memory
+  std::size_t bytes = 0;
+  std::span<const std::byte> expected = {};         ///< in host memory; not empty unless `bytes` is 0
+  const std::byte* expected_on_device = nullptr;  ///< the same bytes in device memory
+};
 
 /// Launches that were captured once and can be replayed: a CUDA graph, made by Device::capture(). It must not outlive
 /// the device, nor the code and memory that its launches use, and must not be destroyed while a replay is pending.
@@ -83,6 +92,10 @@ class Device {
   /// for that time, up to 1 GiB of device memory. All zero on devices that do not measure, and where measuring fails.
   /// Only tuning asks for them. Must not be called while a stream of the calling thread is being captured.
   virtual DeviceLimits limits() { return {}; }
+
+  /// limits() returns these from now on, and measures nothing: another process of this machine has. By default nothing
+  /// happens.
+  virtual void set_limits([[maybe_unused]] const DeviceLimits& limits) {}
 
   // --- code ---
 
@@ -129,6 +142,10 @@ class Device {
   virtual MemoryKind memory_kind(const void* pointer) const = 0;
 
   /// The device whose memory a pointer points into, for messages: "NVIDIA H100 80GB HBM3 (cuda:1)". By default this
+  /// Where each run first differs from what it should be; its RepeatedBytes::bytes if it does not. Waits for the stream.
+  /// By default, the bytes are copied to the host.
+  virtual std::vector<std::size_t> first_differences(std::span<const RepeatedBytes> runs, Stream stream);
+
   /// one.
   virtual std::string memory_owner(const void* pointer) const;
 
@@ -177,6 +194,9 @@ class Device {
 void require_energy_counter(const Device& device);
 
 /// The names that Device::open() accepts on this machine, CUDA devices first and "host" last.
+/// Device::first_differences() of one run whose bytes the host can read at `found`.
+std::size_t first_difference(const std::byte* found, std::size_t bytes, std::span<const std::byte> expected);
+
 std::vector<std::string> device_names();
 
 /// The reason why device_names() lists no CUDA device ("no CUDA driver is installed", …); "" if it lists one.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,9 @@ class ForwardingDevice : public Device {
     inner_->fill_bytes(to, byte_value, bytes, stream);
   }
   MemoryKind memory_kind(const void* pointer) const override { return inner_->memory_kind(pointer); }
+  std::vector<std::size_t> first_differences(std::span<const RepeatedBytes> runs, Stream stream) override {
+    return inner_->first_differences(runs, stream);
+  }
   std::string memory_owner(const void* pointer) const override { return inner_->memory_owner(pointer); }
   Stream create_stream() override { return inner_->create_stream(); }
   void destroy_stream(Stream stream) noexcept override { inner_->destroy_stream(stream); }
