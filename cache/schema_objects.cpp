@@ -190,6 +190,20 @@ constexpr std::string_view kProperty = R"sql(CREATE TABLE property (
   digest TEXT NOT NULL
 ) STRICT, WITHOUT ROWID)sql";
 
+/// Of machines, which share the row of a device: the host's part differs.
+constexpr std::string_view kLimits = R"sql(CREATE TABLE limits (
+  device TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  driver TEXT NOT NULL,
+  enqueue_us REAL NOT NULL,
+  stream_launch_us REAL NOT NULL,
+  graph_launch_us REAL NOT NULL,
+  read_gbps REAL NOT NULL,
+  measured_at INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  PRIMARY KEY (device, machine, driver)
+) STRICT, WITHOUT ROWID)sql";
+
 constexpr std::string_view kWinners1 = R"sql(CREATE VIEW winners AS
 SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, w.operation, w.dtype, w.numerics,
        w.launch_context, w.alignment, w.first0, w.last0, w.first1, w.last1, w.first2, w.last2,
@@ -317,6 +331,12 @@ Schema with(Schema objects, std::string_view before, const SchemaObject& added) 
   return objects;
 }
 
+/// The objects of an earlier version, without one that a later one added.
+Schema without(Schema objects, std::string_view added) {
+  std::erase_if(objects, [&](const SchemaObject& object) { return object.name == added; });
+  return objects;
+}
+
 /// How views say how large code is.
 constexpr std::string_view kUnpackedBytes = "max(b.bytes, length(b.code))";
 
@@ -360,7 +380,7 @@ struct Versions {
   const std::string winners3 = replaced(winners5, {{"policy", "variant"}});
   const std::string trials3 = replaced(trials5, {{"policy", "variant"}});
 
-  const Schema version8{
+  const Schema version9{
       {"table", "device", kDevice},
       {"table", "toolchain", kToolchain},
       {"table", "binary", kBinary},
@@ -371,12 +391,14 @@ struct Versions {
       {"table", "missed", kMissed},
       {"table", "claim", kClaim},
       {"table", "property", kProperty},
+      {"table", "limits", kLimits},
       {"view", "winners", kWinners},
       {"view", "trials", kTrials},
       {"view", "binaries", kBinaries},
       {"view", "misses", kMisses},
       {"view", "claims", kClaims},
   };
+  const Schema version8 = without(version9, "limits");
   const Schema version7 = with(replaced(version8, {{"table", "binary", binary7},
                                                     {"table", "tuning", tuning7},
                                                     {"view", "winners", winners7},
@@ -427,6 +449,7 @@ std::span<const SchemaObject> schema_objects(std::int64_t version) {
   if (version == 6) return all.version6;
   if (version == 7) return all.version7;
   if (version == 8) return all.version8;
+  if (version == 9) return all.version9;
   return {};
 }
 

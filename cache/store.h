@@ -98,6 +98,13 @@ class Store {
   /// Counts loads of winners, and misses.
   void note(const Notes& notes, Milliseconds patience) const;
 
+  /// What was measured of the device in the machine that `key` names; nullopt if nothing was, or too long ago. The file
+  /// may be anybody's.
+  std::optional<LimitsRecord> limits(const LimitsRecord& key) const;
+  /// Stores what was measured, merged with what is there (cache/limits.h), and returns that. Waits for other writers
+  /// during a tenth of a second.
+  LimitsRecord publish(const LimitsRecord& limits) const;
+
   /// The classes that sessions missed, the heaviest first: by how often, then by bytes moved. The file may be
   /// anybody's.
   std::vector<StoredMiss> misses() const;

@@ -138,14 +138,14 @@ class Device {
   virtual void copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
   virtual void fill_bytes(void* to, int byte_value, std::size_t bytes, Stream stream) = 0;
 
-  /// Asks the driver which memory a pointer points into. This costs about a microsecond.
-  virtual MemoryKind memory_kind(const void* pointer) const = 0;
-
-  /// The device whose memory a pointer points into, for messages: "NVIDIA H100 80GB HBM3 (cuda:1)". By default this
   /// Where each run first differs from what it should be; its RepeatedBytes::bytes if it does not. Waits for the stream.
   /// By default, the bytes are copied to the host.
   virtual std::vector<std::size_t> first_differences(std::span<const RepeatedBytes> runs, Stream stream);
 
+  /// Asks the driver which memory a pointer points into. This costs about a microsecond.
+  virtual MemoryKind memory_kind(const void* pointer) const = 0;
+
+  /// The device whose memory a pointer points into, for messages: "NVIDIA H100 80GB HBM3 (cuda:1)". By default this
   /// one.
   virtual std::string memory_owner(const void* pointer) const;
 
@@ -190,14 +190,17 @@ class Device {
   Device() = default;
 };
 
+/// Device::first_differences() of one run whose bytes the host can read at `found`.
+std::size_t first_difference(const std::byte* found, std::size_t bytes, std::span<const std::byte> expected);
+
 /// Throws Error(unsupported), with what was looked for and what to do, where the device has no energy counter.
 void require_energy_counter(const Device& device);
 
 /// The names that Device::open() accepts on this machine, CUDA devices first and "host" last.
-/// Device::first_differences() of one run whose bytes the host can read at `found`.
-std::size_t first_difference(const std::byte* found, std::size_t bytes, std::span<const std::byte> expected);
-
 std::vector<std::string> device_names();
+
+/// The name of this machine's CPU, as its operating system calls it.
+std::string cpu_name();
 
 /// The reason why device_names() lists no CUDA device ("no CUDA driver is installed", …); "" if it lists one.
 std::string cuda_unavailable_reason();

@@ -219,6 +219,11 @@ class Session {
   /// correlation are not stored. Reads the files; launches and compiles nothing.
   std::optional<Tuning> stored_tuning(const Problem& problem) const;
 
+  /// The limits of the device in this machine that a cache file has; all zero where none has. The first tune() of a
+  /// session measures them and stores the least of all measurements of the last 30 days; other tunings take what is
+  /// stored, and measure where nothing is.
+  DeviceLimits stored_limits() const;
+
   /// Measures the candidates options.only on `problem`, side by side. Stores nothing and changes no dispatch. Throws
   /// Error(invalid_argument) if options.only is empty.
   Tuning compare(const Problem& problem, const TuningOptions& options);
