@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <random>
@@ -182,10 +183,10 @@ class FamilyStudy {
   /// Judges what has not been.
   void judge_round(Clock::duration time) {
     if (rivalries_.empty()) return;
-    const double seconds = std::chrono::duration<double>(time).count();
+    const auto ms = std::chrono::duration_cast<milliseconds>(time).count();
+    const auto comparisons = static_cast<std::int64_t>(rivalries_.size()) * options_.compare_processes;
     RegretOptions options = options_;
-    options.compare_ms = std::max(kLeastCompareMs, static_cast<int>(1000 * seconds) /
-                                                       static_cast<int>(rivalries_.size()) / options_.compare_processes);
+    options.compare_ms = static_cast<int>(std::max<std::int64_t>(kLeastCompareMs, ms / comparisons));
     const CacheFolder folder("", "");
     const std::vector<Verdicts> verdicts =
         judge(rivalries_, judge_command(options, *device_), options_.compare_processes, folder.path());

@@ -23,7 +23,7 @@ struct Rivalry {
 
 /// What became of a rivalry.
 struct Verdicts {
-  std::vector<double> us;  ///< the median of each candidate over all processes; 0: not measured, or wrong, in one of them
+  std::vector<double> us;  ///< the median of each candidate over all processes; 0: wrong or not measured in one of them
   bool is_paced = false;   ///< the fastest takes what the host takes to enqueue it, in at least one process
 };
 

@@ -32,7 +32,7 @@ void set_up(CommandLine& command_line, RegretOptions& options) {
   command_line.add("--hone", options.hone, "the hone command");
   command_line.require("--hone");
   command_line.add("--device", options.device, "auto, cuda:N or host");
-  command_line.add("--part", options.parts, "regret, stability, interrupted, untuned, time (all of these), or families");
+  command_line.add("--part", options.parts, "regret, stability, interrupted, untuned, time (all), or families");
   command_line.add("--op", options.ops, "operations");
   command_line.add("--dtype", options.dtypes, "dtypes");
   command_line.add("--from", options.first_exponent, "the smallest size is 2^FROM", 8, 34);
