@@ -14,6 +14,7 @@
 
 #include <hone/hone.h>
 
+#include "benchmarks/common/family_problems.h"
 #include "benchmarks/common/program.h"
 #include "benchmarks/common/report.h"
 
@@ -31,31 +32,6 @@ struct LeftOut {
 
   double ratio() const { return best_us / kept_us; }
 };
-
-/// Two or more problems of every family that prunes: short and long rows, few and many, wide and narrow elements.
-std::vector<Problem> problems(bool is_small) {
-  const std::int64_t k = is_small ? 64 : 1;  // divides what is large
-  const ReduceSpec sum{.op = ReduceOp::sum}, sum_f16{.op = ReduceOp::sum, .dtype = DType::f16};
-  return {
-      reduce_problem(sum, (std::int64_t{1} << 20) / k),
-      reduce_problem({.op = ReduceOp::max, .dtype = DType::i8}, (std::int64_t{1} << 26) / k),
-      reduce_rows_problem(sum, {.rows = 1000003 / k, .columns = 24}),
-      reduce_rows_problem(sum_f16, {.rows = 8191, .columns = 4097 / k}),
-      reduce_rows_problem(sum, {.rows = 24, .columns = 3000000 / k}),
-      reduce_columns_problem(sum, {.reduced = 8192 / k, .inner = 8192}),
-      reduce_columns_problem(sum_f16, {.reduced = 300007 / k, .inner = 100}),
-      reduce_columns_problem(sum, {.outer = 1000 / k, .reduced = 100, .inner = 300}),
-      segmented_reduce_problem(sum, DType::i32, 1000000 / k, 20000000 / k),
-      segmented_reduce_problem(sum, DType::i32, 1000, (std::int64_t{1} << 25) / k),
-      softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(8192 / k, 4096)),
-      softmax_problem({}, SoftmaxShape::rows(65536 / k, 100)),
-      softmax_problem({}, SoftmaxShape::rows(64, (std::int64_t{1} << 20) / k)),
-      softmax_problem({}, SoftmaxShape::columns(4096 / k, 4096)),
-      rms_norm_problem({.dtype = DType::f16, .rows = 8192 / k, .columns = 4096}, true, false),
-      transpose_problem({.element_bytes = 4, .rows = 8192 / k, .columns = 8192}),
-      transpose_problem({.element_bytes = 2, .rows = 300007 / k, .columns = 100}),
-  };
-}
 
 /// The policies that each rule leaves out of the measured trials of a problem.
 std::vector<LeftOut> left_out(const Problem& problem, const Tuning& tuning, const DeviceFacts& facts) {
@@ -97,7 +73,7 @@ bool run(const Options& options) {
   std::vector<LeftOut> rows;
   fmt::print("{}, {}: policies that a rule leaves out, the best of them against the best that is left\n", facts.name,
              today());
-  for (const Problem& problem : problems(options.is_small)) {
+  for (const Problem& problem : family_problems(options.is_small)) {
     const Tuning tuning = session.tune(problem, tuning_options);
     std::vector<LeftOut> of_problem = left_out(problem, tuning, facts);
     const auto measured = std::count_if(tuning.trials.begin(), tuning.trials.end(),

@@ -100,6 +100,23 @@ void each_field(Some<TrialRecord> auto& trial, Visit visit) {
   visit("sequence", trial.sequence);
 }
 
+template <class Visit>
+void each_key_field(Some<LimitsRecord> auto& limits, Visit visit) {
+  visit("device", limits.device);
+  visit("machine", limits.machine);
+  visit("driver", limits.driver);
+}
+
+template <class Visit>
+void each_field(Some<LimitsRecord> auto& limits, Visit visit) {
+  each_key_field(limits, visit);
+  visit("enqueue_us", limits.enqueue_us);
+  visit("stream_launch_us", limits.stream_launch_us);
+  visit("graph_launch_us", limits.graph_launch_us);
+  visit("read_gbps", limits.read_gbps);
+  visit("measured_at", limits.measured_at);
+}
+
 /// Without its trials.
 template <class Visit>
 void each_field(Some<TuningRecord> auto& tuning, Visit visit) {

@@ -177,6 +177,21 @@ std::optional<std::pair<Hit, TuningRecord>> Layers::find_tuning(const Query& que
   return found;
 }
 
+std::optional<LimitsRecord> Layers::limits(const LimitsRecord& key) {
+  std::optional<LimitsRecord> found;
+  for (Layer& layer : layers_)
+    if (!found && can_ask(layer))
+      attempt(layer, Access::read, [&](const Store& store) { found = store.limits(key); });
+  return found;
+}
+
+LimitsRecord Layers::publish(const LimitsRecord& limits) {
+  LimitsRecord stored = limits;
+  if (Layer* const layer = writable(); layer != nullptr && !refusal(*layer))
+    attempt(*layer, Access::write, [&](const Store& store) { stored = store.publish(limits); });
+  return stored;
+}
+
 void Layers::publish(std::span<const Publication> publications) {
   Layer* const layer = writable();
   if (layer == nullptr) return;

@@ -60,6 +60,13 @@ class Layers {
   /// The winner that serves the query with the tuning behind it, of the first layer that has both.
   std::optional<std::pair<Hit, TuningRecord>> find_tuning(const Query& query);
 
+  /// The limits of the first file that has some for this device and machine.
+  std::optional<LimitsRecord> limits(const LimitsRecord& key);
+
+  /// Stores limits in the writable layer, and returns them merged with those that were there; as they are without a
+  /// writable layer or where it fails.
+  LimitsRecord publish(const LimitsRecord& limits);
+
   /// Stores all or none in the writable layer. A failure is reported every time; without a writable layer nothing
   /// happens. A publication or a claim that waited in vain for a lock, whose holder was stopped perhaps, is remembered:
   /// for half a minute the next ones are tried once, until one succeeds.

@@ -28,7 +28,7 @@ struct Step {
 
 // Take away what the new version has otherwise. Version 2 added usage, misses and claims, version 4 gave binaries their
 // entries, version 6 winners an objective and trials their energy, version 7 winners their lender and trials their
-// sequence, version 8 packs code, and the trials of a tuning.
+// sequence, version 8 packs code, and the trials of a tuning, version 9 added limits.
 constexpr std::array<Step, 20> kBefore{{
     {1, 6, "CREATE TEMP TABLE old_winner AS SELECT * FROM main.winner"},
     {1, 7, "CREATE TEMP TABLE old_tuning AS SELECT * FROM main.tuning"},
@@ -128,8 +128,8 @@ void migrate(Connection& connection, const std::filesystem::path& path, std::int
   execute(connection, kBefore, version);
   create_schema(connection);
   execute(connection, kAfter, version);
-  pack_trial_rows(connection, "old_trial", version);
-  move_binaries(connection, version);
+  if (version < 8) pack_trial_rows(connection, "old_trial", version);
+  if (version < 8) move_binaries(connection, version);
   execute(connection, kLast, version);
   for (const std::string_view table : {"winner", "missed", "claim"})
     if (version < 5) connection.execute(fmt::format(kRenameNumerics, table));

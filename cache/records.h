@@ -251,6 +251,20 @@ struct StoredMiss {
   std::int64_t missed_at = 0;  ///< seconds since 1970, UTC: the last time
 };
 
+/// What calls take at least on a device in a machine, as a process of it has measured. The first three are the key.
+struct LimitsRecord {
+  std::string device;   ///< kind, architecture and identity of the DeviceRecord
+  std::string machine;  ///< what decides how fast the host enqueues: its CPU
+  std::string driver;
+  double enqueue_us = 0;  ///< 0: not measured, as of the others
+  double stream_launch_us = 0;
+  double graph_launch_us = 0;
+  double read_gbps = 0;
+  std::int64_t measured_at = 0;  ///< seconds since 1970, UTC: the last time
+
+  bool operator==(const LimitsRecord&) const = default;
+};
+
 /// A session tells this about the cache it uses.
 struct Notes {
   std::vector<MissRecord> misses;

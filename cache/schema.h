@@ -14,7 +14,7 @@ namespace hone::cache {
 inline constexpr std::int64_t kApplicationId = 0x486f6e65;
 
 /// Raise it with every change to schema_objects(), and teach cache/migration.cpp the step.
-inline constexpr std::int64_t kSchemaVersion = 8;
+inline constexpr std::int64_t kSchemaVersion = 9;
 
 /// The oldest version whose readers can read our files: they find every table that they know, unchanged, and its words
 /// mean to them what they mean to us. Stored in each file as the property `reads_from`.

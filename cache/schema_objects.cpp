@@ -37,6 +37,12 @@ Schema with(Schema objects, std::string_view before, const SchemaObject& added) 
   return objects;
 }
 
+/// The objects of an earlier version, without one that a later one added.
+Schema without(Schema objects, std::string_view added) {
+  std::erase_if(objects, [&](const SchemaObject& object) { return object.name == added; });
+  return objects;
+}
+
 /// How views say how large code is.
 constexpr std::string_view kUnpackedBytes = "max(b.bytes, length(b.code))";
 
@@ -80,7 +86,7 @@ struct Versions {
   const std::string winners3 = replaced(winners5, {{"policy", "variant"}});
   const std::string trials3 = replaced(trials5, {{"policy", "variant"}});
 
-  const Schema version8{
+  const Schema version9{
       {"table", "device", kDevice},
       {"table", "toolchain", kToolchain},
       {"table", "binary", kBinary},
@@ -91,12 +97,14 @@ struct Versions {
       {"table", "missed", kMissed},
       {"table", "claim", kClaim},
       {"table", "property", kProperty},
+      {"table", "limits", kLimits},
       {"view", "winners", kWinners},
       {"view", "trials", kTrials},
       {"view", "binaries", kBinaries},
       {"view", "misses", kMisses},
       {"view", "claims", kClaims},
   };
+  const Schema version8 = without(version9, "limits");
   const Schema version7 = with(replaced(version8, {{"table", "binary", binary7},
                                                     {"table", "tuning", tuning7},
                                                     {"view", "winners", winners7},
@@ -147,6 +155,7 @@ std::span<const SchemaObject> schema_objects(std::int64_t version) {
   if (version == 6) return all.version6;
   if (version == 7) return all.version7;
   if (version == 8) return all.version8;
+  if (version == 9) return all.version9;
   return {};
 }
 

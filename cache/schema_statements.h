@@ -186,6 +186,20 @@ inline constexpr std::string_view kProperty = R"sql(CREATE TABLE property (
   digest TEXT NOT NULL
 ) STRICT, WITHOUT ROWID)sql";
 
+/// Machines share the row of a device, and the host has its part in what is measured.
+inline constexpr std::string_view kLimits = R"sql(CREATE TABLE limits (
+  device TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  driver TEXT NOT NULL,
+  enqueue_us REAL NOT NULL,
+  stream_launch_us REAL NOT NULL,
+  graph_launch_us REAL NOT NULL,
+  read_gbps REAL NOT NULL,
+  measured_at INTEGER NOT NULL,
+  digest TEXT NOT NULL,
+  PRIMARY KEY (device, machine, driver)
+) STRICT, WITHOUT ROWID)sql";
+
 inline constexpr std::string_view kWinners1 = R"sql(CREATE VIEW winners AS
 SELECT w.id, d.kind AS device_kind, d.name AS device, d.architecture, w.family, w.operation, w.dtype, w.numerics,
        w.launch_context, w.alignment, w.first0, w.last0, w.first1, w.last1, w.first2, w.last2,

@@ -6,6 +6,7 @@
 #include "cache/claims.h"
 #include "cache/errors.h"
 #include "cache/identity.h"
+#include "cache/limits.h"
 #include "cache/maintenance/eviction.h"
 #include "cache/notes.h"
 #include "cache/row_sql.h"
@@ -233,6 +234,12 @@ std::int64_t write_publication(Connection& connection, const Publication& public
 
 }  // namespace
 
+std::string refuse_max_bytes(std::int64_t max_bytes, bool has_none) {
+  if (max_bytes >= kLeastMaxBytes || (has_none && max_bytes == 0)) return "";
+  return fmt::format("{} bytes have no room for winners, since an empty file takes 80 KiB; give at least {} (1Mi){}",
+                     max_bytes, kLeastMaxBytes, has_none ? ", or 0 for no limit" : ", or delete the file");
+}
+
 std::optional<Hit> Store::find(const Query& query, std::uint64_t* damaged) const {
   std::uint64_t uncounted = 0;
   return read_file(path_, needed_trust(query), [&](Connection& connection, std::int64_t version) {
@@ -297,6 +304,19 @@ bool Store::is_claimed(const KeyRecord& key) const {
 
 void Store::note(const Notes& notes, Milliseconds patience) const {
   write_file(path_, patience, [&](Connection& connection) { write_notes(connection, notes, seconds_since_1970()); });
+}
+
+std::optional<LimitsRecord> Store::limits(const LimitsRecord& key) const {
+  std::optional<LimitsRecord> found = read_file(
+      path_, Trust::any, [&](Connection& connection, std::int64_t) { return find_limits(connection, key); });
+  const std::int64_t age = found ? seconds_since_1970() - found->measured_at : 0;
+  return age < 0 || age > kLimitsLifetimeS ? std::nullopt : found;
+}
+
+LimitsRecord Store::publish(const LimitsRecord& limits) const {
+  LimitsRecord stored;
+  write_file(path_, kShortPatience, [&](Connection& connection) { stored = put_limits(connection, limits); });
+  return stored;
 }
 
 std::vector<StoredMiss> Store::misses() const {

@@ -42,6 +42,14 @@ class StoreError : public std::runtime_error {
 /// A cache file may grow to so many bytes where nothing else is said: some thousands of winners with code and trials.
 inline constexpr std::int64_t kDefaultMaxBytes = std::int64_t{256} << 20;
 
+/// The least limit that a user may set: an empty file takes 80 KiB, and a winner with code and trials 10 to 60 KiB. With
+/// less room, each winner that is stored would evict the one before it.
+inline constexpr std::int64_t kLeastMaxBytes = std::int64_t{1} << 20;
+
+/// Why a cache file cannot be kept to so many bytes, for messages, with what can be; "" if it can. `has_none`: 0 is no
+/// limit.
+std::string refuse_max_bytes(std::int64_t max_bytes, bool has_none = true);
+
 /// The cache file at one path. Holds no connection and no lock between calls, so it is safe to use from any thread,
 /// across fork, and from many processes at once. A file that does not exist is an empty cache; the first
 /// publication creates it with its folder. Every method throws StoreError; then nothing was written.
@@ -89,6 +97,13 @@ class Store {
 
   /// Counts loads of winners, and misses.
   void note(const Notes& notes, Milliseconds patience) const;
+
+  /// What was measured of the device in the machine that `key` names; nullopt if nothing was, or too long ago. The file
+  /// may be anybody's.
+  std::optional<LimitsRecord> limits(const LimitsRecord& key) const;
+  /// Stores what was measured, merged with what is there (cache/limits.h), and returns that. Waits for other writers
+  /// during a tenth of a second.
+  LimitsRecord publish(const LimitsRecord& limits) const;
 
   /// The lists below are for commands: they wait for writers as long as publications do, and the file may be anybody's.
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -69,22 +71,27 @@ void tune_few(const std::string& device, const fs::path& file) {
       throw Error(ErrorCode::device_failed, fmt::format("no candidate for the sum of {} floats works", n));
 }
 
-void copy_with_many(const fs::path& few, std::int64_t winners, const fs::path& file) {
+void copy_with_many(const fs::path& few, std::int64_t winners, CodeOfCopies code, const fs::path& file) {
   fs::copy_file(few, file, fs::copy_options::overwrite_existing);
   const cache::Store store(file, 0);
   const cache::Publication publication = stored_publication(few);
   std::vector<cache::Publication> copies;
   for (std::int64_t number = 0; number < winners; ++number) {
     copies.push_back(copy_of(publication, number));
+    if (code == CodeOfCopies::own)  // a loader does not read what follows the last section
+      for (const char digit : std::to_string(number))
+        copies.back().binary.code.push_back(static_cast<std::byte>(digit));
     if (copies.size() < kPerTransaction && number + 1 < winners) continue;
     store.publish(copies);
     copies.clear();
   }
 }
 
-void copy_evicted(const fs::path& few, const fs::path& file) {
-  fs::copy_file(few, file, fs::copy_options::overwrite_existing);
-  cache::prune(file, {.max_bytes = static_cast<std::int64_t>(fs::file_size(file) / 2)});
+void evict(const fs::path& file) {
+  const cache::PruneCounts counts = cache::prune(file, {.max_bytes = cache::kLeastMaxBytes});
+  if (counts.evicted.tunings == 0 || counts.evicted.binaries == 0)
+    throw Error(ErrorCode::cache_failed, fmt::format("{} was too small for an eviction", file.string()));
+  stored_publication(file);  // throws where the code that was used last is gone
 }
 
 }  // namespace hone::benchmarks

@@ -58,7 +58,6 @@ SessionOptions options_of(const hone_session_options* given) {
   };
   refuse_negative(read_options.capture_workspaces, "capture_workspaces");
   refuse_negative(read_options.tune_budget_ms, "tune_budget_ms");
-  refuse_negative(read_options.cache_max_bytes, "cache_max_bytes");
   const auto flag = [](std::int32_t value, const char* what) {
     if (value != 0 && value != 1)
       throw Error(ErrorCode::invalid_argument, fmt::format("{} is {}: give 0 or 1", what, value));

@@ -16,9 +16,9 @@ struct EvictionCounts {
 /// Bytes of the pages that hold anything; free pages, which later rows use again, do not count.
 std::int64_t used_bytes(Connection& connection);
 
-/// Removes rows until used_bytes() is at most `goal_bytes`: first binaries (a winner whose code is gone is compiled
-/// again, in milliseconds), then trials (which explain, and serve no call), then winners, untuned ones first. Each in
-/// the order of last use, the longest unused first. Spares the winner `spared_winner`, 0 for none, with its binary and
+/// Removes rows until used_bytes() is at most `goal_bytes`: first trials (which explain, and serve no call), then
+/// binaries (a winner whose code is gone costs every process a compile), then winners, untuned ones first. Each in the
+/// order of last use, the longest unused first. Spares the winner `spared_winner`, 0 for none, with its binary and
 /// trials. Call inside a writing transaction. Throws StoreError.
 EvictionCounts evict(Connection& connection, std::int64_t goal_bytes, std::int64_t spared_winner);
 

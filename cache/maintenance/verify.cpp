@@ -7,9 +7,11 @@
 #include <string_view>
 
 #include "cache/errors.h"
+#include "cache/limits.h"
 #include "cache/maintenance/open_file.h"
 #include "cache/place.h"
 #include "cache/properties.h"
+#include "cache/row_sql.h"
 #include "cache/rows.h"
 #include "cache/transact.h"
 
@@ -31,6 +33,7 @@ class Verification {
     guard("table binary", [&] { check_binaries(); });
     guard("table tuning", [&] { check_tunings(); });
     guard("table property", [&] { check_properties(); });
+    guard("table limits", [&] { check_limits(); });
   }
 
  private:
@@ -120,6 +123,16 @@ class Verification {
     each<std::string>("SELECT name FROM property", [&](const std::string& name) {
       if (!read_property(connection_, name)) add("property " + name, kWrongDigest);
     });
+  }
+
+  void check_limits() {
+    if (report_.schema_version < 9) return;
+    Statement keys = connection_.prepare("SELECT device, machine, driver FROM limits");
+    while (keys.step()) {
+      LimitsRecord key;
+      each_key_field(key, Reader{keys});
+      if (!find_limits(connection_, key)) add(fmt::format("limits of {}", key.device), kWrongDigest);
+    }
   }
 
   Connection& connection_;

@@ -30,6 +30,11 @@ Reason why_impossible(const Problem& problem, const Candidate& candidate, const 
   return {};
 }
 
+CandidateList list_all(const DeviceFacts& facts, const Problem& problem, const CompiledPolicy& compiled,
+                       const TuningOptions& options) {
+  return list_candidates(facts, problem, std::span(&compiled, 1), options.workspace_bytes, pruning_of(options));
+}
+
 /// The candidates of a policy that are to be compared, whether or not they would be listed for this problem: a grid
 /// that is larger than the work is cut down to it.
 CandidateList list_named(const DeviceFacts& facts, const Problem& problem, const CompiledPolicy& compiled,
@@ -37,6 +42,7 @@ CandidateList list_named(const DeviceFacts& facts, const Problem& problem, const
   CandidateList list;
   for (const Candidate& candidate : options.only) {
     if (candidate.policy != compiled.policy) continue;
+    if (candidate.geometry.max_blocks == 0) return list_all(facts, problem, compiled, options);
     Trial trial{.candidate = candidate, .resources = compiled.resources, .resident_blocks = compiled.resident_blocks};
     trial.reason = why_impossible(problem, candidate, compiled, options.workspace_bytes);
     const bool is_possible = trial.reason.empty();
@@ -63,8 +69,7 @@ const ExcludedCandidate* exclusion_of(const Candidate& candidate, const std::vec
 }  // namespace
 
 std::vector<Trial> CandidateQueue::add(std::size_t place, const CompiledPolicy& compiled) {
-  CandidateList list = options_.only.empty() ? list_candidates(facts_, problem_, std::span(&compiled, 1),
-                                                               options_.workspace_bytes, pruning_of(options_))
+  CandidateList list = options_.only.empty() ? list_all(facts_, problem_, compiled, options_)
                                              : list_named(facts_, problem_, compiled, options_);
   std::vector<Trial> left_out;
   const std::size_t first_added = queued_.size();

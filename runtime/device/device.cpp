@@ -90,6 +90,30 @@ std::shared_ptr<Device> Device::open(std::string_view name) {
                                                 fmt::join(device_names(), ", ")));
 }
 
+std::size_t first_difference(const std::byte* found, std::size_t bytes, std::span<const std::byte> expected) {
+  const std::size_t period = std::min(expected.size(), bytes);
+  // Two calls of memcmp find out that all is right: in a debug build, a loop over the bytes takes longer than a small
+  // kernel.
+  if (bytes == 0) return 0;
+  const bool is_begun = std::memcmp(found, expected.data(), period) == 0;
+  if (is_begun && std::memcmp(found, found + period, bytes - period) == 0) return bytes;
+  for (std::size_t at = 0; at < bytes; ++at)
+    if (found[at] != expected[at % period]) return at;
+  return bytes;
+}
+
+std::vector<std::size_t> Device::first_differences(std::span<const RepeatedBytes> runs, Stream stream) {
+  std::vector<std::size_t> differences;
+  std::vector<std::byte> found;
+  for (const RepeatedBytes& run : runs) {
+    found.resize(run.bytes);
+    copy_to_host(found.data(), run.found, run.bytes, stream);
+    synchronize(stream);
+    differences.push_back(first_difference(found.data(), run.bytes, run.expected));
+  }
+  return differences;
+}
+
 std::string Device::memory_owner(const void*) const { return fmt::format("{} ({})", facts().name, name()); }
 
 DeviceBuffer::DeviceBuffer(std::shared_ptr<Device> device, std::size_t bytes)

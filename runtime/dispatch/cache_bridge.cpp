@@ -26,8 +26,11 @@ std::int64_t now_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// Throws Error(invalid_argument).
 std::vector<cache::LayerPlace> places(const SessionOptions& options) {
   std::vector<cache::LayerPlace> places;
+  if (const std::string refusal = cache::refuse_max_bytes(options.cache_max_bytes); !refusal.empty())
+    throw Error(ErrorCode::invalid_argument, "cache_max_bytes: " + refusal);
   if (!options.cache_path.empty())
     places.push_back({options.cache_path, !options.cache_read_only, options.cache_max_bytes});
   for (const std::filesystem::path& path : options.system_caches) places.push_back({path});
@@ -122,6 +125,16 @@ std::vector<Lender> CacheBridge::find_lenders(std::span<const Problem> problems,
                                                               .sm_count = row.device.sm_count});
   }
   return lenders;
+}
+
+std::optional<DeviceLimits> CacheBridge::find_limits() {
+  if (!has_files_) return std::nullopt;
+  const std::optional<cache::LimitsRecord> found = layers_.limits(limits_record(device_.facts()));
+  return found ? std::optional(limits_of(*found)) : std::nullopt;
+}
+
+DeviceLimits CacheBridge::publish(const DeviceLimits& measured) {
+  return has_files_ ? limits_of(layers_.publish(limits_record(device_.facts(), measured))) : measured;
 }
 
 std::optional<Tuning> CacheBridge::find_tuning(const Problem& problem) {

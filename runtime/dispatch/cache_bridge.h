@@ -52,6 +52,11 @@ class CacheBridge {
   std::vector<Lender> find_lenders(std::span<const Problem> problems, const std::array<SizeRange, 3>& extents,
                                    cache::Devices devices);
 
+  /// The limits of the device in this machine; nullopt where no file has them.
+  std::optional<DeviceLimits> find_limits();
+  /// Stores limits that were measured now, and returns the least of these and of what earlier processes measured.
+  DeviceLimits publish(const DeviceLimits& measured);
+
   /// The stored tuning behind the winner that serves `problem`; nullopt where no file has one.
   std::optional<Tuning> find_tuning(const Problem& problem);
 

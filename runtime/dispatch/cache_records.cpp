@@ -11,6 +11,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <hone/device.h>
+
 #include "cache/shipped_winners.h"
 
 namespace hone {
@@ -78,6 +80,25 @@ cache::DeviceRecord device_record(const DeviceFacts& facts) {
           .sm_count = facts.sm_count,
           .max_threads_per_sm = facts.max_threads_per_sm,
           .peak_bandwidth_gbps = peak_bandwidth_gbps(facts)};
+}
+
+cache::LimitsRecord limits_record(const DeviceFacts& facts, const DeviceLimits& limits) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return {.device = fmt::format("{} {} {}", facts.kind, facts.architecture, tuning_identity(facts)),
+          .machine = cpu_name(),
+          .driver = facts.driver,
+          .enqueue_us = limits.enqueue_us,
+          .stream_launch_us = limits.stream_launch_us,
+          .graph_launch_us = limits.graph_launch_us,
+          .read_gbps = limits.read_gbps,
+          .measured_at = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
+}
+
+DeviceLimits limits_of(const cache::LimitsRecord& record) {
+  return {.enqueue_us = record.enqueue_us,
+          .stream_launch_us = record.stream_launch_us,
+          .graph_launch_us = record.graph_launch_us,
+          .read_gbps = record.read_gbps};
 }
 
 std::array<cache::RangeRecord, 3> range_records(const std::array<SizeRange, 3>& sizes) {

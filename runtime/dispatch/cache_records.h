@@ -17,6 +17,10 @@ namespace hone {
 
 cache::DeviceRecord device_record(const DeviceFacts& facts);
 
+/// Limits of the device in this machine, measured now; without any, the key of a lookup.
+cache::LimitsRecord limits_record(const DeviceFacts& facts, const DeviceLimits& limits = {});
+DeviceLimits limits_of(const cache::LimitsRecord& record);
+
 std::array<cache::RangeRecord, 3> range_records(const std::array<SizeRange, 3>& sizes);
 
 /// "i32", "i32 in f64", "f16 in f64 to f16": of the elements, and of the accumulator and the result where chosen.

@@ -95,7 +95,7 @@ Resolved NearestWinner::serve(const Problem& problem, const std::optional<Cached
     if (is_stored) break;  // by an earlier session
     if (const LoadedPlan* plan = borrow(problem, lender, capturing)) return {plan, ChoiceSource::nearest};
   }
-  if (untuned)
+  if (untuned && on_miss != MissPolicy::error)
     if (const LoadedPlan* plan = lookup_.load(problem, *untuned, capturing)) return {plan, ChoiceSource::cache};
   return {};
 }

@@ -28,8 +28,8 @@ class NearestWinner {
   std::vector<Candidate> starts_for(const Problem& problem);
 
   /// Serves `problem` with the first lender whose winner compiles and runs, which is then stored as untuned, else with
-  /// `untuned`, the choice of an earlier session. No plan when there is neither. Under MissPolicy::error only the
-  /// stream's winner is lent, to a graph that is being captured.
+  /// `untuned`, the choice of an earlier session. No plan when there is neither. Under MissPolicy::error nothing serves
+  /// but the stream's tuned winner, which is lent to a graph that is being captured.
   Resolved serve(const Problem& problem, const std::optional<CachedWinner>& untuned, bool capturing);
 
  private:

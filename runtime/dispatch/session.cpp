@@ -177,6 +177,7 @@ Choice Session::prepare(const Problem& problem) {
 
 Tuning Session::tune(const Problem& problem, const TuningOptions& options) { return impl_->tune(problem, options); }
 std::optional<Tuning> Session::stored_tuning(const Problem& problem) const { return impl_->stored_tuning(problem); }
+DeviceLimits Session::stored_limits() const { return impl_->stored_limits(); }
 Tuning Session::compare(const Problem& problem, const TuningOptions& options) {
   return impl_->compare(problem, options);
 }

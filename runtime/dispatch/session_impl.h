@@ -30,6 +30,7 @@ class Session::Impl {
 
   Tuning tune(const Problem& problem, const TuningOptions& options);
   std::optional<Tuning> stored_tuning(const Problem& problem) { return core_.cache().find_tuning(problem); }
+  DeviceLimits stored_limits() { return core_.cache().find_limits().value_or(DeviceLimits{}); }
   Tuning compare(const Problem& problem, const TuningOptions& options);
   void adopt(const Tuning& tuning, std::span<const Problem> served);
   void recycle_workspaces() { workspaces_.recycle(); }

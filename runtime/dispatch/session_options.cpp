@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -16,6 +17,7 @@
 #include <hone/error.h>
 #include <hone/session.h>
 
+#include "cache/store.h"
 #include "runtime/dispatch/share_folders.h"
 
 namespace hone {
@@ -142,10 +144,14 @@ std::int64_t max_bytes(std::int64_t otherwise) {
   const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), number);
   const std::string_view unit = text->substr(static_cast<std::size_t>(end - text->data()));
   for (const auto& [name, shift] : kUnits) {
-    if (failure == std::errc{} && unit == name && number >= 0 && number <= INT64_MAX >> shift) return number << shift;
+    if (failure != std::errc{} || unit != name || number < 0 || number > INT64_MAX >> shift) continue;
+    const std::int64_t bytes = number << shift;
+    if (const std::string refusal = cache::refuse_max_bytes(bytes); !refusal.empty())
+      throw Error(ErrorCode::invalid_argument, fmt::format("HONE_CACHE_MAX_BYTES is '{}': {}", *text, refusal));
+    return bytes;
   }
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("HONE_CACHE_MAX_BYTES is '{}'; it can be a number of bytes such as 1000000, 64Mi or 1Gi, and "
+              fmt::format("HONE_CACHE_MAX_BYTES is '{}'; it can be a number of bytes such as 4000000, 64Mi or 1Gi, and "
                           "0 for no limit",
                           *text));
 }

@@ -117,8 +117,19 @@ Resolved TuningService::choose_heuristic_once(const Problem& problem) {
   return {&choose_heuristic(problem, false), ChoiceSource::heuristic};
 }
 
+/// Once in a session. What a busy machine measured is too long, so an explicit tuning measures again, and the least of
+/// all measurements counts; a miss takes what is stored.
+void TuningService::settle_limits(Limits wanted) {
+  if (std::exchange(has_limits_, true)) return;
+  const std::optional<DeviceLimits> stored = core_.cache().find_limits();
+  if (stored && wanted == Limits::stored) return core_.device()->set_limits(*stored);
+  const DeviceLimits measured = core_.device()->limits();
+  if (measured != DeviceLimits{}) core_.device()->set_limits(core_.cache().publish(measured));
+}
+
 /// nullptr when there is too little memory to measure in.
 const LoadedPlan* TuningService::tune_claimed(const Problem& problem, bool is_claimed) {
+  settle_limits(Limits::stored);
   TuningOptions options{.budget = core_.options().tune_budget,
                         .workspace_bytes = kWorkspaceBytes,
                         .objective = core_.options().objective,
@@ -196,6 +207,7 @@ void TuningService::remember(const Tuning& tuning) {
 }
 
 Tuning TuningService::tune(const Problem& problem, TuningOptions options) {
+  settle_limits(Limits::measured);
   options.objective = core_.options().objective;
   options.workspace_bytes = std::min(options.workspace_bytes, kWorkspaceBytes);
   for (const Candidate& candidate : nearest_.starts_for(problem)) options.start_from.push_back(candidate);
@@ -207,6 +219,7 @@ Tuning TuningService::tune(const Problem& problem, TuningOptions options) {
 }
 
 Tuning TuningService::compare(const Problem& problem, TuningOptions options) {
+  settle_limits(Limits::stored);
   options.workspace_bytes = std::min(options.workspace_bytes, kWorkspaceBytes);
   return measure(problem, options);
 }

@@ -63,6 +63,10 @@ class TuningService {
     std::shared_ptr<const Binary> binary;
   };
 
+  /// Measures the limits of device and machine, or takes those that the cache file has.
+  enum class Limits { measured, stored };
+  void settle_limits(Limits wanted);
+
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
   Tuning measure(const Problem& problem, TuningOptions options);
   void compile_ahead(const std::vector<Problem>& next);
@@ -80,6 +84,7 @@ class TuningService {
   std::vector<Trial> last_measured_;  ///< the trials of last_tuned_, best first
   std::vector<ProblemKey> next_;      ///< the problems that are compiled ahead
   BinaryMemo::Ahead ahead_;
+  bool has_limits_ = false;
 };
 
 }  // namespace hone

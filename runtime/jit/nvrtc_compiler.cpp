@@ -110,12 +110,16 @@ void require_architecture(const NvrtcLibrary& nvrtc, std::string_view architectu
 /// twice as large.
 bool wants_line_info() {
   const char* const value = ::secure_getenv("HONE_LINE_INFO");
-  return value != nullptr && std::string_view(value) == "on";
+  const std::string_view text = value ? value : "";
+  if (!text.empty() && text != "on" && text != "off")
+    throw Error(ErrorCode::invalid_argument, fmt::format("HONE_LINE_INFO is '{}'; it can be off or on", text));
+  return text == "on";
 }
 
 }  // namespace
 
-NvrtcCompiler::NvrtcCompiler(NvrtcSearch search) : search_(std::move(search)), path_(search_.find()) {}
+NvrtcCompiler::NvrtcCompiler(NvrtcSearch search)
+    : search_(std::move(search)), path_(search_.find()), has_line_info_(wants_line_info()) {}
 
 std::string NvrtcCompiler::identity() const { return path_.empty() ? std::string() : file_identity(path_); }
 
@@ -141,7 +145,7 @@ Binary NvrtcCompiler::compile(const Unit& unit, std::string_view architecture) c
   const NvrtcLibrary& nvrtc = library();
   require_architecture(nvrtc, architecture);
   std::vector<std::string> options{fmt::format("--gpu-architecture={}", architecture), "--std=c++20"};
-  if (wants_line_info()) options.push_back("-lineinfo");
+  if (has_line_info_) options.push_back("-lineinfo");
   for (const std::string& folder : unit.include_folders) options.push_back("--include-path=" + folder);
   const Program program(nvrtc, unit);
   if (const nvrtcResult result = program.compile(options); result != NVRTC_SUCCESS) {

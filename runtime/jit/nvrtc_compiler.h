@@ -18,6 +18,7 @@ namespace hone {
 /// compile(), never before. Thread-safe: several threads compile at the same time.
 class NvrtcCompiler {
  public:
+  /// Reads HONE_LINE_INFO. Throws Error(invalid_argument) if that is neither on nor off.
   explicit NvrtcCompiler(NvrtcSearch search);
 
   /// file_identity() of the library, without opening it; "" when none is found.
@@ -36,6 +37,7 @@ class NvrtcCompiler {
 
   NvrtcSearch search_;
   std::filesystem::path path_;
+  bool has_line_info_;
   mutable std::mutex mutex_;  // guards library_ until it is set, after which it never changes
   mutable std::unique_ptr<const NvrtcLibrary> library_;
 };

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,12 @@ class Canaries {
   /// over it is not seen.
   static constexpr std::size_t kBytes = std::size_t{1} << 20;
 
-  /// All work is enqueued on `stream`; `device` must outlive the canaries.
-  Canaries(Device& device, Stream stream) : device_(device), stream_(stream) {}
+  /// The bytes of the patterns, one for each array, in device memory. Enqueued on `stream`.
+  static DeviceBuffer patterns(const std::shared_ptr<Device>& device, Stream stream);
+
+  /// `patterns` comes from patterns() and must outlive the canaries, as must `device`.
+  Canaries(Device& device, Stream stream, const DeviceBuffer& patterns)
+      : device_(device), stream_(stream), patterns_(patterns.as<std::byte>()) {}
 
   /// An array in device memory that has kBytes of this verification's own on either side.
   void add(std::string name, std::byte* array, std::size_t size_bytes);
@@ -27,25 +33,25 @@ class Canaries {
   /// Enqueues writing all patterns.
   void set();
 
-  /// Waits for the stream. "" when all patterns are whole, else what was written where: "wrote at byte 4000 of 'out',
-  /// which has 4000 bytes".
-  std::string overwritten();
+  /// Appends what is to be whole: two runs for each array.
+  void append_runs(std::vector<RepeatedBytes>& runs) const;
+
+  /// `differences`: of these runs. "" when all patterns are whole, else what was written where: "wrote at byte 4000 of
+  /// 'out', which has 4000 bytes".
+  std::string overwritten(std::span<const std::size_t> differences) const;
 
  private:
   struct Guarded {
     std::string name;
     std::byte* array;
     std::size_t size_bytes;
-    std::byte pattern;
+    std::size_t pattern;  ///< its place among the patterns
   };
-
-  /// The first byte of a side that differs from the pattern; kBytes when there is none.
-  std::size_t first_difference(const std::byte* side, std::byte pattern);
 
   Device& device_;
   Stream stream_;
+  const std::byte* patterns_;
   std::vector<Guarded> arrays_;
-  std::vector<std::byte> found_;
 };
 
 }  // namespace hone

@@ -38,18 +38,6 @@ constexpr int kPoison = 0xA5;  // a float of −2.9e−16 and a double of −2.6
 
 std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
-/// Where `found` differs from the pattern, repeated, from its byte `begin` on; found.size() where nowhere.
-std::size_t first_difference(std::span<const std::byte> found, std::span<const std::byte> pattern, std::size_t begin) {
-  for (std::size_t at = 0; at < found.size();) {
-    const std::span<const std::byte> rest = pattern.subspan((begin + at) % pattern.size());
-    const std::span<const std::byte> part = found.subspan(at, std::min(rest.size(), found.size() - at));
-    const auto [differs, expected] = std::mismatch(part.begin(), part.end(), rest.begin());
-    if (differs != part.end()) return at + static_cast<std::size_t>(differs - part.begin());
-    at += part.size();
-  }
-  return found.size();
-}
-
 }  // namespace
 
 Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream, InputState inputs,
@@ -78,6 +66,7 @@ Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Strea
   for (Array& array : arrays_)
     array.memory = DeviceBuffer(device_, copies_ * array.stride_bytes + 2 * Canaries::kBytes);
   pointers_.resize(arrays_.size());
+  canary_patterns_ = Canaries::patterns(device_, stream_);
 }
 
 void Workload::fill_all() {
@@ -163,8 +152,7 @@ bool Workload::place_in_inputs(Check& check) {
 
 void Workload::refill_updated(const Check& check) {
   for (const Output& output : check.outputs)
-    if (output.spec.is_updated)
-      fill(check.pointers[output.buffer], output.spec.size_bytes(), check.patterns[output.buffer]);
+    if (output.spec.is_updated) fill_input(check, output.buffer);
 }
 
 void Workload::poison(Check& check) {
@@ -176,33 +164,48 @@ void Workload::poison(Check& check) {
 }
 
 /// Names what a call has written though it must not; "" when there is nothing.
-std::string Workload::damage(Check& check) {
-  std::string fault = check.canaries.overwritten();
-  return fault.empty() ? changed_input(check) : fault;
-}
-
-std::string Workload::changed_input(const Check& check) {
-  const auto outputs = check.pointers.begin() + static_cast<std::ptrdiff_t>(check.inputs.size());
-  std::vector<std::byte> found;
-  for (std::size_t i = 0; i < check.inputs.size(); ++i) {
-    const auto* const input = static_cast<const std::byte*>(check.pointers[i]);
-    const bool is_replaced = std::find(outputs, check.pointers.end(), check.pointers[i]) != check.pointers.end();
-    if (is_replaced || check.inputs[i].is_updated) continue;
-    const std::size_t bytes = check.inputs[i].size_bytes();
-    found.resize(std::min(bytes, kInspectedBytes));
-    for (const std::size_t begin : {std::size_t{0}, bytes - found.size()}) {
-      device_->copy_to_host(found.data(), input + begin, found.size(), stream_);
-      device_->synchronize(stream_);
-      if (const std::size_t at = first_difference(found, check.patterns[i], begin); at < found.size())
-        return fmt::format("wrote to the input '{}', at byte {}", check.inputs[i].name, begin + at);
-      if (bytes <= kInspectedBytes) break;
-    }
+std::string Workload::damage(const Check& check) {
+  std::vector<RepeatedBytes> runs;
+  check.canaries.append_runs(runs);
+  const std::size_t canaries = runs.size();
+  std::vector<std::size_t> inputs;  // of the further runs
+  for (std::size_t i = 0; i < check.inputs.size(); ++i) append_ends(check, i, runs, inputs);
+  const std::vector<std::size_t> differences = device_->first_differences(runs, stream_);
+  if (std::string fault = check.canaries.overwritten(std::span(differences).first(canaries)); !fault.empty())
+    return fault;
+  for (std::size_t run = canaries; run < runs.size(); ++run) {
+    if (differences[run] == runs[run].bytes) continue;
+    const std::size_t input = inputs[run - canaries];
+    const std::byte* const at = runs[run].found + differences[run];
+    return fmt::format("wrote to the input '{}', at byte {}", check.inputs[input].name,
+                       at - static_cast<const std::byte*>(check.pointers[input]));
   }
   return "";
 }
 
+/// The first and the last bytes of an input that no output lies on, which must be its pattern still.
+void Workload::append_ends(const Check& check, std::size_t input, std::vector<RepeatedBytes>& runs,
+                           std::vector<std::size_t>& inputs) const {
+  const auto outputs = check.pointers.begin() + static_cast<std::ptrdiff_t>(check.inputs.size());
+  const bool is_replaced = std::find(outputs, check.pointers.end(), check.pointers[input]) != check.pointers.end();
+  const std::vector<std::byte>& pattern = check.patterns[input];
+  if (is_replaced || check.inputs[input].is_updated || pattern.empty()) return;
+  const std::size_t bytes = check.inputs[input].size_bytes();
+  const auto append = [&](std::size_t begin, std::size_t count) {
+    runs.push_back({.found = static_cast<const std::byte*>(check.pointers[input]) + begin,
+                    .bytes = count,
+                    .expected = pattern,
+                    .expected_on_device = patterns_.as<std::byte>() + check.offsets[input]});
+    inputs.push_back(input);
+  };
+  append(0, std::min(bytes, kInspectedBytes));
+  if (bytes <= kInspectedBytes) return;
+  const std::size_t last = (bytes - kInspectedBytes) / pattern.size() * pattern.size();
+  append(last, bytes - last);
+}
+
 Workload::Check Workload::prepare(const Problem& problem, std::string_view kind) {
-  Check check{.canaries = Canaries(*device_, stream_), .pointers = {}, .inputs = {}, .patterns = {}, .outputs = {}};
+  Check check{.canaries = Canaries(*device_, stream_, canary_patterns_)};
   const std::vector<BufferSpec> specs = problem.family->buffers(problem);
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     std::byte* const first_copy = arrays_[i].first_copy();
@@ -211,14 +214,41 @@ Workload::Check Workload::prepare(const Problem& problem, std::string_view kind)
     if (specs[i].is_input) {
       check.inputs.push_back(specs[i]);
       check.patterns.push_back(problem.family->verifier().input_pattern(problem, static_cast<int>(i), kind));
-      fill(first_copy, specs[i].size_bytes(), check.patterns.back());
     }
     if (!specs[i].is_input || specs[i].is_updated)
       check.outputs.push_back({.spec = specs[i],
                                .buffer = i,
                                .parts = problem.family->verifier().verified_parts(problem, static_cast<int>(i))});
   }
+  upload_patterns(check);
+  for (std::size_t i = 0; i < check.inputs.size(); ++i) fill_input(check, i);
   return check;
+}
+
+void Workload::upload_patterns(Check& check) {
+  std::size_t bytes = 0;
+  for (const std::vector<std::byte>& pattern : check.patterns) {
+    check.offsets.push_back(bytes);
+    bytes += round_up(pattern.size(), kCopyAlignment);
+  }
+  if (bytes > patterns_.size_bytes()) {
+    device_->synchronize(stream_);  // what is enqueued may read them
+    patterns_ = DeviceBuffer(device_, bytes);
+  }
+  for (std::size_t i = 0; i < check.patterns.size(); ++i)
+    device_->copy_to_device(patterns_.as<std::byte>() + check.offsets[i], check.patterns[i].data(),
+                            check.patterns[i].size(), stream_);
+  device_->synchronize(stream_);  // whatever ends the check ends the patterns in host memory
+}
+
+/// Fills an input of a check with its pattern.
+void Workload::fill_input(const Check& check, std::size_t input) {
+  auto* const first = static_cast<std::byte*>(check.pointers[input]);
+  const std::size_t bytes = check.inputs[input].size_bytes(), period = check.patterns[input].size();
+  const std::size_t begun = std::min(bytes, period);
+  if (begun == 0) return;
+  device_->copy_on_device(first, patterns_.as<std::byte>() + check.offsets[input], begun, stream_);
+  repeat(first, begun, bytes);
 }
 
 std::vector<std::vector<std::byte>> Workload::read_outputs(const Check& check) {

@@ -76,10 +76,11 @@ class Workload {
 
   struct Check {
     Canaries canaries;  ///< around the first copies, over whatever other copies are there
-    std::vector<void*> pointers;
-    std::vector<BufferSpec> inputs;
-    std::vector<std::vector<std::byte>> patterns;  ///< of the inputs
-    std::vector<Output> outputs;                   ///< inputs that are updated come first
+    std::vector<void*> pointers = {};
+    std::vector<BufferSpec> inputs = {};
+    std::vector<std::vector<std::byte>> patterns = {};  ///< of the inputs
+    std::vector<std::size_t> offsets = {};              ///< of these in patterns_
+    std::vector<Output> outputs = {};                   ///< inputs that are updated come first
   };
 
   Check prepare(const Problem& problem, std::string_view kind);
@@ -87,8 +88,11 @@ class Workload {
   /// Before each run: outputs are poisoned, and inputs that a run may have updated are filled again.
   void poison(Check& check);
   void refill_updated(const Check& check);
-  std::string damage(Check& check);
-  std::string changed_input(const Check& check);
+  void upload_patterns(Check& check);
+  void fill_input(const Check& check, std::size_t input);
+  std::string damage(const Check& check);
+  void append_ends(const Check& check, std::size_t input, std::vector<RepeatedBytes>& runs,
+                   std::vector<std::size_t>& inputs) const;
   std::vector<std::vector<std::byte>> read_outputs(const Check& check);
   void fill(void* memory, std::size_t bytes, const std::vector<std::byte>& pattern);
 
@@ -102,6 +106,8 @@ class Workload {
   InputState inputs_;
   std::size_t displacing_bytes_ = 0;
   DeviceBuffer displacing_;  ///< allocated when first needed
+  DeviceBuffer canary_patterns_;
+  DeviceBuffer patterns_;  ///< of the inputs of the last check, as far as they were needed
   std::size_t copies_ = 1;
   std::size_t turn_ = 0;
   std::vector<void*> pointers_;

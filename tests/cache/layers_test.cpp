@@ -139,7 +139,7 @@ TEST_F(CacheLayers, UnusableOneIsReportedOnceAndLeftOut) {
 TEST_F(CacheLayers, NoKindOfUnusableFileIsAskedTwice) {
   const std::vector<std::function<void()>> damages{
       [&] { sql(user_, "CREATE TABLE extra (x)"); },
-      [&] { sql(user_, "PRAGMA user_version = 9; DELETE FROM property"); },
+      [&] { sql(user_, "PRAGMA user_version = 10; DELETE FROM property"); },
       [&] {
         std::vector<std::byte> bytes = read_bytes(user_);
         std::fill(bytes.begin() + 4096, bytes.end(), std::byte{0xee});

@@ -27,7 +27,7 @@ TEST_F(CacheSchema, TextOnlyChangesTogetherWithTheVersion) {
     for (const SchemaObject& object : schema_objects(version)) digest.add(object.name, object.sql);
     return digest.hex();
   };
-  EXPECT_EQ(kSchemaVersion, 8);
+  EXPECT_EQ(kSchemaVersion, 9);
   EXPECT_EQ(digest_of(1), "3922230b101e898878b3692f8d4db33a") << "an earlier version never changes";
   EXPECT_EQ(digest_of(2), "80f9f634334d75db66637f07e5c0cca5");
   EXPECT_EQ(digest_of(3), "ed1c5e0efcbfa14807f730a55756df49");
@@ -35,14 +35,15 @@ TEST_F(CacheSchema, TextOnlyChangesTogetherWithTheVersion) {
   EXPECT_EQ(digest_of(5), digest_of(4));
   EXPECT_EQ(digest_of(6), "7950052984d0c6ce6915c584d93fff40");
   EXPECT_EQ(digest_of(7), "30197c41a97f7e0284c2dd273f849cc3");
-  EXPECT_EQ(digest_of(8), "8550c209654ef8fdceb86b69a11eeade") << "raise kSchemaVersion, then add the new digest here";
+  EXPECT_EQ(digest_of(8), "8550c209654ef8fdceb86b69a11eeade");
+  EXPECT_EQ(digest_of(9), "87ef74226d09a4be04f0908c87af4693") << "raise kSchemaVersion, then add the new digest here";
   EXPECT_THAT(schema_objects(0), IsEmpty());
-  EXPECT_THAT(schema_objects(9), IsEmpty());
+  EXPECT_THAT(schema_objects(10), IsEmpty());
 }
 
 TEST_F(CacheSchema, FileCarriesApplicationIdAndVersion) {
   EXPECT_THAT(sql(file_, "PRAGMA application_id"), ElementsAre("1215262309"));
-  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("8"));
+  EXPECT_THAT(sql(file_, "PRAGMA user_version"), ElementsAre("9"));
 }
 
 TEST_F(CacheSchema, FileUsesARollbackJournal) { EXPECT_THAT(sql(file_, "PRAGMA journal_mode"), ElementsAre("delete")); }
@@ -121,10 +122,10 @@ TEST_F(CacheSchema, TriggerIsForeign) {
 
 TEST_F(CacheSchema, NewerVersionThatSaysSoIsReadButNotWritten) {
   sql(file_,
-      "PRAGMA user_version = 9; CREATE TABLE of_the_future (x); DROP VIEW winners; CREATE VIEW winners AS SELECT 1");
+      "PRAGMA user_version = 10; CREATE TABLE of_the_future (x); DROP VIEW winners; CREATE VIEW winners AS SELECT 1");
   EXPECT_TRUE(store_.find(matching_query(sample_publication())));
   EXPECT_EQ(store_.winners().size(), 1u);
-  const std::string words = "written by a newer Hone: its schema has version 9, this Hone knows 8";
+  const std::string words = "written by a newer Hone: its schema has version 10, this Hone knows 9";
   EXPECT_EQ(fault_of([&] { store_.publish(sample_publication()); }, file_, words), StoreFault::newer);
 }
 
@@ -139,8 +140,8 @@ TEST_F(CacheSchema, NewerVersionThatCannotBeReadIsNamed) {
   const std::vector<std::byte> whole = read_bytes(file_);
   for (const std::string& change : changes) {
     write_bytes(file_, whole);
-    sql(file_, "PRAGMA user_version = 9; " + change);
-    EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 9"), StoreFault::newer) << change;
+    sql(file_, "PRAGMA user_version = 10; " + change);
+    EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 10"), StoreFault::newer) << change;
   }
 }
 
@@ -148,11 +149,11 @@ TEST_F(CacheSchema, NewerVersionForNewerReadersIsNamed) {
   {
     Connection connection(file_, Access::write);
     Transaction transaction(connection, Access::write);
-    write_property(connection, kReadsFromProperty, 9);
-    connection.execute("PRAGMA user_version = 9");
+    write_property(connection, kReadsFromProperty, 10);
+    connection.execute("PRAGMA user_version = 10");
     transaction.commit();
   }
-  EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 9"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { store_.winners(); }, file_, "its schema has version 10"), StoreFault::newer);
 }
 
 /// Readers of earlier versions go by this: they would ask for columns and words that have other names now.

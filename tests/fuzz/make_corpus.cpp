@@ -44,7 +44,7 @@ void write_files(const fs::path& folder) {
   write_cache(folder / "intact", "");
   write_cache(folder / "wrong_digest", "UPDATE winner SET registers = 33 WHERE id = 1");
   write_cache(folder / "evicted", "DELETE FROM binary WHERE rowid = 1");
-  write_cache(folder / "newer", "CREATE TABLE future (x); PRAGMA user_version = 9");
+  write_cache(folder / "newer", "CREATE TABLE future (x); PRAGMA user_version = 10");
   write_cache(folder / "trigger", "CREATE TRIGGER t AFTER INSERT ON winner BEGIN DELETE FROM winner; END");
   const fs::path work = cache::write_work_file({});
   execute(work, "PRAGMA page_size = 512; CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')");

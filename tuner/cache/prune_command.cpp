@@ -8,9 +8,12 @@
 #include <filesystem>
 #include <optional>
 #include <ostream>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cache/maintenance/prune.h"
+#include "cache/store.h"
 #include "tuner/cache/cache_output.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/context/staleness.h"
@@ -40,6 +43,14 @@ std::function<bool(const StoredWinner&)> rule(const CachePruneOptions& options, 
     return (!stored_before || stored.created_at < *stored_before) && matches_device(stored.key.device, device) &&
            (!stale || currency(stored.key, current) == Currency::stale);
   };
+}
+
+/// `has_none`: 0 is no limit.
+std::int64_t parse_room(std::string_view option, std::string_view text, bool has_none) {
+  const std::int64_t bytes = parse_bytes(text);
+  if (const std::string refusal = cache::refuse_max_bytes(bytes, has_none); !refusal.empty())
+    throw CommandError(ExitCode::usage, fmt::format("{} {}: {}", option, printable(text), refusal));
+  return bytes;
 }
 
 void print_result(const std::filesystem::path& path, const CachePruneOptions& options, const PruneCounts& counts,
@@ -80,8 +91,8 @@ ExitCode run_cache_prune(const CachePruneOptions& options, const Context& contex
                        "nothing says what to remove; give --older-than, --device, --stale, --max-size or --limit");
   }
   cache::PruneRules rules;
-  if (!options.max_size.empty()) rules.max_bytes = parse_bytes(options.max_size);
-  if (!options.limit.empty()) rules.limit_bytes = parse_bytes(options.limit);
+  if (!options.max_size.empty()) rules.max_bytes = parse_room("--max-size", options.max_size, false);
+  if (!options.limit.empty()) rules.limit_bytes = parse_room("--limit", options.limit, true);
   if (rules.limit_bytes.value_or(0) > 0 && rules.max_bytes < 0) rules.max_bytes = *rules.limit_bytes;
   rules.removes = rule(options, context);
   rules.dry_run = options.dry_run;

@@ -149,8 +149,15 @@ class Campaign {
     plan_.give_back(item, lane);
   }
 
-  void take(std::size_t, CacheFailed failed) {
+  void take(std::size_t lane, CacheFailed failed) {
     result().cache_failure = failed.message;
+    if (lanes_[lane].job()) {
+      const Job job = lanes_[lane].take_job();
+      if (const auto* consolidate = std::get_if<ConsolidateRequest>(&job.request))
+        observer_.consolidated(plan_.take_failed_sweep(lane, *consolidate, failed.message), lane);
+      if (job.is<TuneRequest>())
+        observer_.finished(plan_.take_not_stored(job.target, lane, failed.message), lane);
+    }
     end();
   }
 

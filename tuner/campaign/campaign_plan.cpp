@@ -231,6 +231,12 @@ const CampaignItem& CampaignPlan::take_failed(std::size_t target, std::size_t de
   return item;
 }
 
+const CampaignItem& CampaignPlan::take_not_stored(std::size_t target, std::size_t device, std::string reason) {
+  take_failed(target, device, std::move(reason), {});
+  result_.items[target].outcome = Outcome::not_stored;
+  return result_.items[target];
+}
+
 void CampaignPlan::give_back(std::optional<std::size_t> item, std::size_t device) {
   DeviceGroup& group = group_of(device);
   if (item) group.pending.push_front(*item);

@@ -76,6 +76,7 @@ class CampaignPlan {
                                  std::vector<std::string> died);
   const CampaignItem& take_failed(std::size_t item, std::size_t device, std::string reason,
                                   std::vector<std::string> died);
+  const CampaignItem& take_not_stored(std::size_t item, std::size_t device, std::string reason);
 
   /// A device of the group is lost: another one, if there is one, tunes its sweeps and the item that it was at.
   void give_back(std::optional<std::size_t> item, std::size_t device);

@@ -18,10 +18,11 @@ enum class Outcome : std::uint8_t {
   kept,         ///< the cache had a tuned winner already
   untuned,      ///< the budget allowed for one candidate alone: stored as untuned
   failed,       ///< no candidate could be measured; CampaignItem::reason says why
+  not_stored,   ///< its winner could not be written to the cache; CampaignItem::reason says why
   interrupted,  ///< stopped while it was being tuned
   not_reached,  ///< the campaign ended before its turn
 };
-inline constexpr std::size_t kOutcomes = 6;
+inline constexpr std::size_t kOutcomes = 7;
 
 struct CampaignItem {
   Problem problem;

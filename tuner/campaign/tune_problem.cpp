@@ -98,9 +98,13 @@ CampaignItem tune_problem(Session& session, const TuneRequest& request, const Wo
     item.outcome = Outcome::failed;
     item.reason = message_for(*item.problem.family, error);
   }
+  require_stored(session, failures_before);
+  return item;
+}
+
+void require_stored(const Session& session, std::uint64_t failures_before) {
   const SessionCounters counters = session.counters();
   if (counters.cache_failures > failures_before) throw Error(ErrorCode::cache_failed, counters.last_cache_failure);
-  return item;
 }
 
 }  // namespace hone::tuner

@@ -1,6 +1,7 @@
 // A worker does this with one problem: looks it up, or tunes it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <stop_token>
 
@@ -25,5 +26,8 @@ CampaignItem look_up(Session& session, const Problem& problem);
 /// Tunes, and stores the winner. A problem that cannot be tuned is `failed`; Error(device_lost) is thrown, and
 /// Error(cache_failed) when the winner could not be stored.
 CampaignItem tune_problem(Session& session, const TuneRequest& request, const WorkHooks& hooks = {});
+
+/// Throws Error(cache_failed) if the session has had more failures of its cache than it had before.
+void require_stored(const Session& session, std::uint64_t failures_before);
 
 }  // namespace hone::tuner

@@ -87,7 +87,10 @@ class Worker {
   }
 
   void serve(const ConsolidateRequest& request) {
-    answer(consolidate_winners(*session_, request, hooks(request.problems.front())));
+    const std::uint64_t failures_before = session_->counters().cache_failures;
+    ConsolidatedAnswer consolidated = consolidate_winners(*session_, request, hooks(request.problems.front()));
+    require_stored(*session_, failures_before);
+    answer(std::move(consolidated));
   }
 
   void serve(const StopRequest&) {}  // the stream has seen to it

@@ -72,7 +72,7 @@ constexpr std::array<Order, 5> kOrders{{{"max_threads_per_block", "max_threads_p
                                         {"smem_bytes_per_block_optin", "smem_bytes_per_sm"}}};
 
 /// Fields that `hone devices --json` has besides, which are no facts.
-const std::set<std::string_view> kOtherFields{"device", "peak_bandwidth_gbps", "compiler", "source"};
+const std::set<std::string_view> kOtherFields{"device", "peak_bandwidth_gbps", "measured", "compiler", "source"};
 const std::set<std::string_view> kFieldsOfOtherKinds{
     "kind", "name", "architecture", "driver", "max_grid_blocks", "has_dependent_launch"};
 

@@ -5,6 +5,7 @@
 #include <hone/device.h>
 #include <hone/error.h>
 #include <hone/sdk/known_gpus.h>
+#include <hone/session.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -23,15 +24,16 @@
 namespace hone::tuner {
 namespace {
 
-/// A device as `hone devices` shows it. `failure` says why it could not be opened; then there are no facts.
+/// A device as `hone devices` shows it, with the limits that the cache file has. `failure` says why it could not be opened; then there are no facts.
 struct ListedDevice {
   std::string name;
   DeviceFacts facts;
+  DeviceLimits limits;
   std::string compiler;
   std::string failure;
 };
 
-std::vector<ListedDevice> list_devices() {
+std::vector<ListedDevice> list_devices(const SessionOptions& options) {
   std::vector<ListedDevice> devices;
   for (const std::string& name : device_names()) {
     ListedDevice& listed = devices.emplace_back();
@@ -40,6 +42,7 @@ std::vector<ListedDevice> list_devices() {
       const std::shared_ptr<Device> device = Device::open(name);
       listed.facts = device->facts();
       listed.compiler = device->compiler_identity();
+      listed.limits = Session(device, options).stored_limits();
     } catch (const Error& error) {
       listed.failure = error.what();
     }
@@ -67,13 +70,17 @@ std::string grid_text(const ListedDevice& device) {
   return fmt::format("{} × {} × {}", facts.max_grid_x, facts.max_grid_y, facts.max_grid_z);
 }
 
+std::string us_or_unknown(double us) { return us > 0 ? us_text(us) + " µs" : std::string(kUnknown); }
+
+std::string gbps_or_unknown(double gbps) { return gbps > 0 ? fmt::format("{:.0f} GB/s", gbps) : std::string(kUnknown); }
+
 struct FactRow {
   std::string_view label;
   std::string (*text)(const ListedDevice&);
 };
 
 // One row for each fact, one column for each device: facts outnumber devices.
-constexpr std::array<FactRow, 22> kFactRows{{
+constexpr std::array<FactRow, 26> kFactRows{{
     {"name", [](const ListedDevice& d) { return d.facts.name; }},
     {"compiles for", [](const ListedDevice& d) { return d.facts.architecture; }},
     {"compute capability", [](const ListedDevice& d) { return capability_text(d.facts.compute_capability); }},
@@ -96,11 +103,11 @@ constexpr std::array<FactRow, 22> kFactRows{{
      [](const ListedDevice& d) {
        return d.facts.memory_bus_bits > 0 ? fmt::format("{} bits", d.facts.memory_bus_bits) : std::string(kUnknown);
      }},
-    {"implied bandwidth",
-     [](const ListedDevice& d) {
-       const double gbps = peak_bandwidth_gbps(d.facts);
-       return gbps > 0 ? fmt::format("{:.0f} GB/s", gbps) : std::string(kUnknown);
-     }},
+    {"implied bandwidth", [](const ListedDevice& d) { return gbps_or_unknown(peak_bandwidth_gbps(d.facts)); }},
+    {"measured bandwidth", [](const ListedDevice& d) { return gbps_or_unknown(d.limits.read_gbps); }},
+    {"launch in a stream", [](const ListedDevice& d) { return us_or_unknown(d.limits.stream_launch_us); }},
+    {"launch in a graph", [](const ListedDevice& d) { return us_or_unknown(d.limits.graph_launch_us); }},
+    {"  enqueued by the host in", [](const ListedDevice& d) { return us_or_unknown(d.limits.enqueue_us); }},
     {"driver", [](const ListedDevice& d) { return d.facts.driver.empty() ? std::string(kUnknown) : d.facts.driver; }},
     {"compiler", [](const ListedDevice& d) { return d.compiler.empty() ? std::string("none") : d.compiler; }},
 }};
@@ -138,6 +145,11 @@ nlohmann::ordered_json device_json(const ListedDevice& device) {
   }
   json.update(facts_json(device.facts));
   json["peak_bandwidth_gbps"] = peak_bandwidth_gbps(device.facts);
+  const auto or_null = [](double value) { return value > 0 ? nlohmann::ordered_json(value) : nullptr; };
+  json["measured"] = {{"read_gbps", or_null(device.limits.read_gbps)},
+                      {"stream_launch_us", or_null(device.limits.stream_launch_us)},
+                      {"graph_launch_us", or_null(device.limits.graph_launch_us)},
+                      {"enqueue_us", or_null(device.limits.enqueue_us)}};
   json["tuning_identity"] = tuning_identity(device.facts);
   json["compiler"] = device.compiler;
   return json;
@@ -181,7 +193,10 @@ ExitCode run_devices(const DevicesOptions& options, const Context& context) {
     print_known(options, context);
     return ExitCode::ok;
   }
-  const std::vector<ListedDevice> devices = list_devices();
+  SessionOptions session = context.environment.session_options();
+  session.report_cache_failure = nullptr;
+  session.stats_folder.clear();
+  const std::vector<ListedDevice> devices = list_devices(session);
   const std::string reason = cuda_unavailable_reason();
   if (options.json) {
     nlohmann::ordered_json json{{"devices", nlohmann::ordered_json::array()}};

@@ -264,7 +264,7 @@ int run_counted(std::span<const std::string> arguments) try {
   SessionOptions options;
   options.cache_path = arguments[0];
   options.cache_read_only = true;
-  options.on_miss = MissPolicy::error;
+  options.on_miss = stored->winner.tuned ? MissPolicy::error : MissPolicy::heuristic;
   options.objective = parse_objective(stored->key.problem.objective);
   const std::shared_ptr<Device> device = Device::open(arguments[2]);
   Session session(device, options);

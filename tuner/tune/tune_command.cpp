@@ -118,6 +118,7 @@ std::vector<DeviceLock> lock_devices(const CampaignOptions& campaign, const Cont
 /// How the campaign ended, as message and exit code. `cache_path`: to be named on standard output; "": not.
 ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, const Context& context) {
   if (!result.cache_failure.empty()) {
+    context.err << "hone: what was stored before is kept; the same command goes on with the rest\n";
     throw CommandError(ExitCode::cache, fmt::format("winners could not be stored: {}", result.cache_failure));
   }
   if (!result.device_failure.empty()) {

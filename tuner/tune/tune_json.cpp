@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, kOutcomes> kOutcomeNames{"tuned",  "kept",        "untuned",
-                                                                "failed", "interrupted", "not_reached"};
+constexpr std::array<std::string_view, kOutcomes> kOutcomeNames{
+    "tuned", "kept", "untuned", "failed", "not_stored", "interrupted", "not_reached"};
 
 /// Null for what is not known.
 Json or_null(double value) { return value > 0 ? Json(value) : Json(nullptr); }

@@ -30,8 +30,8 @@ constexpr std::string_view kEraseLine = "\r\x1b[K";
 /// Reasons that the summary names; hone explain has the rest.
 constexpr std::size_t kReasons = 6;
 
-constexpr std::array<std::string_view, kOutcomes> kOutcomeWords{"tuned",  "kept from the cache", "left untuned",
-                                                                "failed", "interrupted",         "not reached"};
+constexpr std::array<std::string_view, kOutcomes> kOutcomeWords{
+    "tuned", "kept from the cache", "left untuned", "failed", "not stored", "interrupted", "not reached"};
 
 std::string candidate_text(const CampaignItem& item) {
   return short_policy(item.problem.family->space().to_string(item.candidate.policy));
@@ -56,6 +56,7 @@ std::string finished_text(const CampaignItem& item, double peak) {
   std::string text = label;
   if (item.outcome == Outcome::tuned || item.outcome == Outcome::untuned) text += ": " + winner_text(item, peak);
   if (item.outcome == Outcome::failed) text += ": FAILED: " + item.reason;
+  if (item.outcome == Outcome::not_stored) text += ": NOT STORED: " + item.reason;
   if (item.outcome == Outcome::interrupted) text += ": interrupted";
   for (const std::string& died : item.died) text += fmt::format("; left out {}", died);
   return text;

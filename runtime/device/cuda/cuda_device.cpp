@@ -10,6 +10,7 @@
 #include <hone/sdk/gpu_compiler.h>
 
 #include "runtime/device/cuda/cuda_check.h"
+#include "runtime/device/cuda/cuda_comparison.h"
 #include "runtime/device/cuda/cuda_facts.h"
 #include "runtime/device/cuda/cuda_graph.h"
 #include "runtime/device/cuda/cuda_hold.h"
@@ -39,6 +40,10 @@ class CudaDevice final : public Device {
   const DeviceFacts& facts() const override { return facts_; }
 
   DeviceLimits limits() override;
+  void set_limits(const DeviceLimits& limits) override {
+    const std::scoped_lock lock(limits_mutex_);
+    limits_ = limits;
+  }
 
   std::string compiler_identity() const override { return compiler_.identity(); }
   Binary compile(const Unit& unit) const override { return compiler_.compile(unit, facts_.architecture); }
@@ -71,6 +76,10 @@ class CudaDevice final : public Device {
     check(cudaMemsetAsync(to, byte_value, bytes, stream), "filling device memory");
   }
 
+  std::vector<std::size_t> first_differences(std::span<const RepeatedBytes> runs, Stream stream) override {
+    if (std::optional<std::vector<std::size_t>> found = comparison_.first_differences(runs, stream)) return *found;
+    return Device::first_differences(runs, stream);
+  }
   MemoryKind memory_kind(const void* pointer) const override;
   std::string memory_owner(const void* pointer) const override;
 
@@ -124,8 +133,9 @@ class CudaDevice final : public Device {
   CudaMemory memory_;
   CudaStreams streams_;
   CudaTimer timer_;
-  std::once_flag limits_once_;
-  DeviceLimits limits_;  ///< measured when first asked: only tuning asks
+  CudaComparison comparison_{*this};
+  std::mutex limits_mutex_;
+  std::optional<DeviceLimits> limits_;  ///< measured when first asked: only tuning asks
   const NvmlMonitor& monitor() const;
 
   mutable std::once_flag monitor_once_;
@@ -133,15 +143,16 @@ class CudaDevice final : public Device {
 };
 
 DeviceLimits CudaDevice::limits() {
-  std::call_once(limits_once_, [this] {
-    try {
-      limits_ = measure_limits(*this);
-    } catch (const Error& error) {
-      // Without a compiler, or memory, the model's constants have to do.
-      if (error.code() == ErrorCode::device_lost) throw;
-    }
-  });
-  return limits_;
+  const std::scoped_lock lock(limits_mutex_);
+  if (limits_) return *limits_;
+  try {
+    limits_ = measure_limits(*this);
+  } catch (const Error& error) {
+    // Without a compiler, or memory, the model's constants have to do.
+    if (error.code() == ErrorCode::device_lost) throw;
+    limits_ = DeviceLimits{};
+  }
+  return *limits_;
 }
 
 int CudaDevice::resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const {

@@ -84,6 +84,14 @@ class HostDevice final : public Device {
     const auto turn = streams_.wait_for_turn(stream);
     if (bytes > 0) std::memset(to, byte_value, bytes);
   }
+  std::vector<std::size_t> first_differences(std::span<const RepeatedBytes> runs, Stream stream) override {
+    require_own_process();
+    const auto turn = streams_.wait_for_turn(stream);
+    std::vector<std::size_t> differences;
+    for (const RepeatedBytes& run : runs)
+      differences.push_back(first_difference(run.found, run.bytes, run.expected));
+    return differences;
+  }
   MemoryKind memory_kind(const void* pointer) const override;
 
   Stream create_stream() override {

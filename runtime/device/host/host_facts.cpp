@@ -10,22 +10,14 @@
 #include <string>
 #include <thread>
 
+#include <hone/device.h>
+
 #include "runtime/device/host/prelude/host_abi.h"
 
 namespace hone {
 namespace {
 
 constexpr int kSmemBytes = 48 * 1024;
-
-/// The first "model name" of /proc/cpuinfo; ARM kernels print none.
-std::string cpu_name(const std::string& architecture) {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return architecture + " CPU";
-}
 
 std::int64_t last_level_cache_bytes() {
   const long level3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -38,17 +30,31 @@ int default_sm_count() {
   return HONE_TSAN ? 4 : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-}  // namespace
-
-DeviceFacts host_facts(int sm_count) {
+std::string machine_architecture() {
   utsname system{};
   uname(&system);
+  return system.machine;
+}
+
+}  // namespace
+
+/// The first "model name" of /proc/cpuinfo; ARM kernels print none.
+std::string cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return machine_architecture() + " CPU";
+}
+
+DeviceFacts host_facts(int sm_count) {
   struct sysinfo memory {};
   sysinfo(&memory);
   DeviceFacts facts;
   facts.kind = "host";
-  facts.architecture = system.machine;
-  facts.name = cpu_name(facts.architecture);
+  facts.architecture = machine_architecture();
+  facts.name = cpu_name();
   facts.driver = std::string("glibc ") + gnu_get_libc_version();
   facts.sm_count = sm_count > 0 ? sm_count : default_sm_count();
   facts.max_threads_per_block = static_cast<int>(hone_host::kMaxLanes);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -42,6 +43,14 @@ struct EnergyReading {
 
 /// The memory that a pointer points into; `peer`: another device's.
 enum class MemoryKind { device, host, peer, unknown };
+
+/// Bytes in device memory that should be the bytes `expected`, over and over from their beginning.
+struct RepeatedBytes {
+  const std::byte* found = nullptr;  ///< in device memory
+  std::size_t bytes = 0;
+  std::span<const std::byte> expected = {};         ///< in host memory; not empty unless `bytes` is 0
+  const std::byte* expected_on_device = nullptr;  ///< the same bytes in device memory
+};
 
 /// Launches that were captured once and can be replayed: a CUDA graph, made by Device::capture(). It must not outlive
 /// the device, nor the code and memory that its launches use, and must not be destroyed while a replay is pending.
@@ -84,6 +93,10 @@ class Device {
   /// Only tuning asks for them. Must not be called while a stream of the calling thread is being captured.
   virtual DeviceLimits limits() { return {}; }
 
+  /// limits() returns these from now on, and measures nothing: another process of this machine has. By default nothing
+  /// happens.
+  virtual void set_limits([[maybe_unused]] const DeviceLimits& limits) {}
+
   // --- code ---
 
   /// Identifies the compiler without loading or running it; "" if there is none (stored binaries load all the same).
@@ -124,6 +137,10 @@ class Device {
   virtual void copy_to_host(void* to_host, const void* from, std::size_t bytes, Stream stream) = 0;
   virtual void copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
   virtual void fill_bytes(void* to, int byte_value, std::size_t bytes, Stream stream) = 0;
+
+  /// Where each run first differs from what it should be; its RepeatedBytes::bytes if it does not. Waits for the stream.
+  /// By default, the bytes are copied to the host.
+  virtual std::vector<std::size_t> first_differences(std::span<const RepeatedBytes> runs, Stream stream);
 
   /// Asks the driver which memory a pointer points into. This costs about a microsecond.
   virtual MemoryKind memory_kind(const void* pointer) const = 0;
@@ -173,11 +190,17 @@ class Device {
   Device() = default;
 };
 
+/// Device::first_differences() of one run whose bytes the host can read at `found`.
+std::size_t first_difference(const std::byte* found, std::size_t bytes, std::span<const std::byte> expected);
+
 /// Throws Error(unsupported), with what was looked for and what to do, where the device has no energy counter.
 void require_energy_counter(const Device& device);
 
 /// The names that Device::open() accepts on this machine, CUDA devices first and "host" last.
 std::vector<std::string> device_names();
+
+/// The name of this machine's CPU, as its operating system calls it.
+std::string cpu_name();
 
 /// The reason why device_names() lists no CUDA device ("no CUDA driver is installed", …); "" if it lists one.
 std::string cuda_unavailable_reason();

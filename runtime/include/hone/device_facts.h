@@ -41,12 +41,14 @@ struct DeviceFacts {
   bool operator==(const DeviceFacts&) const = default;
 };
 
-/// Lower bounds for the time of a call, measured in this process on the device and its host. 0: not measured.
+/// Lower bounds for the time of a call, measured on the device and its host. 0: not measured.
 struct DeviceLimits {
   double enqueue_us = 0;        ///< host time of one launch in a stream: three quarters of the least that was seen
   double stream_launch_us = 0;  ///< device time of an empty kernel in a stream whose work is all enqueued already
   double graph_launch_us = 0;   ///< device time of an empty kernel in a replayed graph
   double read_gbps = 0;         ///< bandwidth of a plain read of device memory, 10^9 bytes per second
+
+  bool operator==(const DeviceLimits&) const = default;
 };
 
 /// The peak memory bandwidth that memory clock and bus width imply, in GB/s (10^9 bytes per second); 0 if unknown.

@@ -25,7 +25,7 @@ class KernelExtents;
 class KernelValue;
 class TunableKernel;
 
-/// The policy for a miss: a call for whose problem neither memory nor a cache file has a winner.
+/// The policy for a miss: a call for whose problem neither memory nor a cache file has a tuned winner.
 enum class MissPolicy : std::uint8_t {
   /// Tune now, within SessionOptions::tune_budget, and store the winner. If another process is tuning the problem, wait
   /// for its winner for at most two budgets, then do as `heuristic` and look again later. Candidates run in this
@@ -35,7 +35,7 @@ enum class MissPolicy : std::uint8_t {
   /// Take the winner of the nearest tuned class, or compile the model's first choice. It is stored as untuned, and the
   /// problem is noted for `hone tune --missed`.
   heuristic,
-  error,      ///< throw Error(not_tuned)
+  error,      ///< throw Error(not_tuned), also where a cache file has an untuned winner
 };
 
 struct SessionOptions {
@@ -53,7 +53,8 @@ struct SessionOptions {
   std::filesystem::path cache_path;
 
   /// The size in bytes above which storing a winner evicts: first trials, then code, then winners, each the longest
-  /// unused first. 0: no limit. A limit that is stored in the file (`hone cache prune --limit`) takes precedence.
+  /// unused first. 0: no limit; else 1 MiB at least. A limit that is stored in the file (`hone cache prune --limit`)
+  /// takes precedence.
   std::int64_t cache_max_bytes = std::int64_t{256} << 20;
 
   /// Only read the cache file: write neither winners nor missed problems, and claim no tuning.
@@ -162,7 +163,7 @@ class Communicator;
 /// one session are handled one after the other; hits do not wait for them.
 class Session {
  public:
-  /// Throws invalid_argument without a device.
+  /// Throws invalid_argument without a device, and where cache_max_bytes is neither 0 nor 1 MiB at least.
   explicit Session(std::shared_ptr<Device> device, SessionOptions options = SessionOptions::from_environment());
   explicit Session(std::nullptr_t, SessionOptions = {}) = delete;
   ~Session();
@@ -217,6 +218,11 @@ class Session {
   /// extents that were measured. nullopt where no winner is stored or its trials are gone. Code, roofline and rank
   /// correlation are not stored. Reads the files; launches and compiles nothing.
   std::optional<Tuning> stored_tuning(const Problem& problem) const;
+
+  /// The limits of the device in this machine that a cache file has; all zero where none has. The first tune() of a
+  /// session measures them and stores the least of all measurements of the last 30 days; other tunings take what is
+  /// stored, and measure where nothing is.
+  DeviceLimits stored_limits() const;
 
   /// Measures the candidates options.only on `problem`, side by side. Stores nothing and changes no dispatch. Throws
   /// Error(invalid_argument) if options.only is empty.

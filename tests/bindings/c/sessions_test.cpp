@@ -39,7 +39,7 @@ TEST_F(CApi, OptionsBelowZeroAreRefused) {
     ASSERT_EQ(hone_session_options_init(&options, sizeof options), HONE_OK);
     if (which == 0) options.capture_workspaces = -3;
     if (which == 1) options.tune_budget_ms = -1;
-    if (which == 2) options.cache_max_bytes = -1;
+    if (which == 2) options.cache_max_bytes = -1;  // as all below 1 MiB but 0
     hone_session* session = nullptr;
     EXPECT_EQ(hone_session_create(device_, &options, &session), HONE_INVALID_ARGUMENT) << which;
     EXPECT_THAT(hone_last_error(), HasSubstr("-"));

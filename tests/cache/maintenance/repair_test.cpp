@@ -192,18 +192,18 @@ TEST_F(CacheRepair, WhatNeverWasACacheIsLeftAlone) {
 }
 
 TEST_F(CacheRepair, FileOfANewerHoneIsLeftAlone) {
-  sql(file_, "PRAGMA user_version = 9; CREATE TABLE future (x); DROP VIEW winners; DELETE FROM property");
+  sql(file_, "PRAGMA user_version = 10; CREATE TABLE future (x); DROP VIEW winners; DELETE FROM property");
   const std::vector<std::byte> before = read_bytes(file_);
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 9"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 10"), StoreFault::newer);
   EXPECT_TRUE(read_bytes(file_) == before);
   overwrite(kPageBytes, 100, std::byte{0});
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 9"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 10"), StoreFault::newer);
 }
 
 TEST_F(CacheRepair, DamagedFileOfANewerHoneIsLeftAlone) {
-  sql(file_, "PRAGMA user_version = 9");
+  sql(file_, "PRAGMA user_version = 10");
   overwrite(100, 300, std::byte{0xff});
-  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 9"), StoreFault::newer);
+  EXPECT_EQ(fault_of([&] { repair(file_); }, file_, "its schema has version 10"), StoreFault::newer);
 }
 
 TEST_F(CacheRepair, VersionThatCannotBeIsDamage) {

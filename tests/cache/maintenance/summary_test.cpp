@@ -14,7 +14,7 @@ TEST_F(CacheSummary, CountsWhatThereIs) {
   prune(file_, {.limit_bytes = 123'456'789});
   const Summary summary = summarize(file_);
   EXPECT_TRUE(summary.exists);
-  EXPECT_EQ(summary.schema_version, 8);
+  EXPECT_EQ(summary.schema_version, 9);
   EXPECT_EQ(static_cast<std::uintmax_t>(summary.file_bytes), std::filesystem::file_size(file_));
   EXPECT_EQ(summary.used_bytes, summary.file_bytes);
   EXPECT_EQ(summary.limit_bytes, 123'456'789);

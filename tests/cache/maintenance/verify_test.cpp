@@ -32,7 +32,7 @@ TEST_F(CacheVerify, IntactFileHasNoFindings) {
   const VerifyReport report = verify(file_);
   EXPECT_TRUE(report.intact());
   EXPECT_THAT(report.findings, IsEmpty());
-  EXPECT_EQ(report.schema_version, 8);
+  EXPECT_EQ(report.schema_version, 9);
   EXPECT_EQ(report.devices, 1);
   EXPECT_EQ(report.winners, 4);
   EXPECT_EQ(report.binaries, 4);

@@ -177,6 +177,19 @@ TEST_F(CandidateQueueTest, CandidatesAskedForByNameAreTheOnlyOnes) {
   EXPECT_EQ(left_out[0].candidate, options_.only[1]);
 }
 
+TEST_F(CandidateQueueTest, APolicyAskedForWithoutAGridHasAllOfThem) {
+  start();
+  const Policy policy = order_->ranking()[0].policy;
+  add(0);
+  const std::size_t grids = queue_->sort();
+  options_.only = {{policy, {0}}};
+  start();
+  ASSERT_THAT(order_->ranking(), SizeIs(1));
+  add(0);
+  EXPECT_GT(grids, 1u);
+  EXPECT_EQ(queue_->sort(), grids);
+}
+
 TEST_F(CandidateQueueTest, WhatWasPassedOverComesBackAsARelativeOfALaterLeader) {
   start();
   add(0);

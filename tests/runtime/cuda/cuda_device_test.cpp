@@ -4,10 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include <hone/error.h>
 
+#include "runtime/device/cuda/cuda_comparison.h"
 #include "tests/runtime/cuda/cuda_test.h"
 #include "tests/support/names.h"
 
@@ -348,6 +351,22 @@ TEST_F(CudaDeviceTest, ANumberIsNoOtherStreamsLater) {
     std::thread([&] { ids.insert(device_->stream_state(cudaStreamPerThread).id); }).join();
   }
   EXPECT_EQ(ids.size(), expected);
+}
+
+TEST_F(CudaDeviceTest, DifferencesAreFoundOnTheDevice) {
+  std::vector<std::uint8_t> found(3 << 20, 0xfe);
+  found[2'999'999] = found[3'000'000] = 1;
+  const std::vector<std::uint8_t> expected{0xfe};
+  const DeviceBuffer bytes(device_, found), pattern(device_, expected);
+  const RepeatedBytes run{.found = bytes.as<std::byte>(),
+                          .bytes = found.size(),
+                          .expected = std::as_bytes(std::span(expected)),
+                          .expected_on_device = pattern.as<std::byte>()};
+  const std::vector<RepeatedBytes> runs{run, {.found = run.found, .bytes = 2'999'999, .expected = run.expected,
+                                              .expected_on_device = run.expected_on_device}};
+  CudaComparison comparison(*device_, 0);
+  EXPECT_THAT(comparison.first_differences(runs, nullptr), testing::Optional(testing::ElementsAre(2'999'999, 2'999'999)));
+  EXPECT_THAT(device_->first_differences(runs, nullptr), testing::ElementsAre(2'999'999, 2'999'999)) << "by copying";
 }
 
 TEST_F(CudaDeviceTest, LimitsAreMeasuredOnce) {

@@ -3,14 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <hone/error.h>
 
 #include "runtime/device/cuda/cuda_availability.h"
 #include "runtime/device/cuda/cuda_check.h"
+#include "runtime/device/cuda/cuda_comparison.h"
 #include "runtime/device/cuda/cuda_device.h"
 #include "runtime/jit/cubin_resources.h"
 #include "runtime/jit/nvrtc_compiler.h"
@@ -53,6 +59,49 @@ TEST(CudaAvailability, AMachineWithoutADeviceSaysWhy) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
     EXPECT_THAT(error.what(), Names("cuda:0", reason));
   }
+}
+
+/// The kernel that compares memory on a GPU, compiled for and run on the host device.
+class CudaComparisonTest : public testing::Test {
+ protected:
+  /// An array that is the pattern over and over, but for the bytes at `changed`.
+  RepeatedBytes run(std::size_t bytes, std::size_t period, const std::vector<std::size_t>& changed) {
+    std::vector<std::byte>& pattern = patterns_.emplace_back(period);
+    for (std::size_t i = 0; i < period; ++i) pattern[i] = static_cast<std::byte>(i * 7 + 1);
+    std::vector<std::uint8_t> found(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) found[i] = std::to_integer<std::uint8_t>(pattern[i % period]);
+    for (const std::size_t at : changed) found[at] ^= 0x40;
+    memory_.emplace_back(device_, found);
+    memory_.emplace_back(device_, pattern);
+    return {.found = memory_[memory_.size() - 2].as<std::byte>(),
+            .bytes = bytes,
+            .expected = pattern,
+            .expected_on_device = memory_.back().as<std::byte>()};
+  }
+
+  std::shared_ptr<Device> device_ = Device::open("host");
+  std::deque<std::vector<std::byte>> patterns_;
+  std::deque<DeviceBuffer> memory_;
+};
+
+TEST_F(CudaComparisonTest, FindsTheFirstDifferenceOfEachRunAsTheHostDoes) {
+  const std::vector<RepeatedBytes> runs{run(100000, 1, {}),         run(100000, 1, {99999}),
+                                        run(70001, 977, {70000, 3}), run(1, 5, {0}),
+                                        run(5, 977, {4}),            run(100000, 1, {50001, 50000, 99000})};
+  CudaComparison comparison(*device_, 0);
+  const auto found = comparison.first_differences(runs, nullptr);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_THAT(*found, testing::ElementsAre(100000, 99999, 3, 0, 4, 50000));
+  EXPECT_EQ(*found, device_->first_differences(runs, nullptr));
+}
+
+TEST_F(CudaComparisonTest, IsNotWorthCompilingForFewBytes) {
+  const std::vector<RepeatedBytes> runs{run(1000, 1, {})};
+  CudaComparison comparison(*device_, 2500);
+  EXPECT_FALSE(comparison.first_differences(runs, nullptr));
+  EXPECT_FALSE(comparison.first_differences(runs, nullptr));
+  EXPECT_TRUE(comparison.first_differences(runs, nullptr));
+  EXPECT_TRUE(comparison.first_differences(runs, nullptr));
 }
 
 TEST(CudaCheck, SuccessIsSilent) { EXPECT_NO_THROW(check(cudaSuccess, "doing nothing")); }

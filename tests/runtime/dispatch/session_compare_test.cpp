@@ -89,8 +89,10 @@ TEST_F(SessionCompareTest, ATuningThatComparedNothingIsStoredAsUntunedAndMissed)
   const Tuning tuning = session.tune(family_.problem(kSize), {.budget = 0ms});
   ASSERT_TRUE(tuning.winner);
   EXPECT_FALSE(tuning.has_compared());
-  Session later(device_, options(MissPolicy::error));
-  EXPECT_FALSE(launch(later).winner->tuned);
+  Session later(device_, options(MissPolicy::heuristic));
+  const Choice choice = launch(later);
+  EXPECT_EQ(choice.source, ChoiceSource::cache);
+  EXPECT_FALSE(choice.winner->tuned);
   EXPECT_EQ(store().misses().size(), 1u);
 }
 

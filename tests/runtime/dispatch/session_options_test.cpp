@@ -24,7 +24,7 @@ class SessionOptionsTest : public testing::Test {
  protected:
   SessionOptionsTest() {
     for (const char* name : {"HONE_CACHE", "HONE_CACHE_PATH", "HONE_BINARIES", "HONE_ON_MISS", "HONE_OBJECTIVE",
-                             "HONE_VALIDATE", "XDG_CACHE_HOME", "HOME"}) {
+                             "HONE_VALIDATE", "HONE_CACHE_MAX_BYTES", "XDG_CACHE_HOME", "HOME"}) {
       const char* value = std::getenv(name);
       before_[name] = value ? std::optional<std::string>(value) : std::nullopt;
       unsetenv(name);
@@ -154,6 +154,15 @@ TEST_F(SessionOptionsTest, ReadsWhetherStoredCodeMayRun) {
   set("HONE_BINARIES", "on");
   EXPECT_TRUE(SessionOptions::from_environment().load_binaries);
   for (const char* text : {"0", "OFF", "never"}) expect_refused("HONE_BINARIES", text);
+}
+
+TEST_F(SessionOptionsTest, LimitsOfTheCacheHaveRoomForWinners) {
+  for (const auto& [text, bytes] : std::map<const char*, std::int64_t>{
+           {"0", 0}, {"1Mi", 1 << 20}, {"1048576", 1 << 20}, {"2Gi", std::int64_t{2} << 30}}) {
+    set("HONE_CACHE_MAX_BYTES", text);
+    EXPECT_EQ(SessionOptions::from_environment().cache_max_bytes, bytes);
+  }
+  for (const char* text : {"1", "80Ki", "1048575", "-1", "64M", "big"}) expect_refused("HONE_CACHE_MAX_BYTES", text);
 }
 
 TEST_F(SessionOptionsTest, FailuresOfTheCacheGoToTheStandardErrorOutput) {

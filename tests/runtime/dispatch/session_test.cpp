@@ -195,6 +195,25 @@ TEST_F(SessionTest, ATuningSessionTunesWhatAnotherOnlyGuessed) {
   EXPECT_TRUE(choice.winner->tuned);
 }
 
+TEST_F(SessionTest, ErrorPolicyIsNotServedByAnUntunedWinner) {
+  EXPECT_EQ(Session(device_, options(MissPolicy::heuristic)).prepare(family_.problem(kSize)).source,
+            ChoiceSource::heuristic);
+  Session session(device_, options(MissPolicy::error));
+  EXPECT_EQ(code_of([&] { launch(session); }), ErrorCode::not_tuned);
+  EXPECT_EQ(Session(device_, options(MissPolicy::heuristic)).prepare(family_.problem(kSize)).source,
+            ChoiceSource::cache) << "it is there";
+}
+
+TEST_F(SessionTest, CachesWithoutRoomAreRefused) {
+  SessionOptions small = options();
+  for (const std::int64_t bytes : {std::int64_t{-1}, std::int64_t{4096}, (std::int64_t{1} << 20) - 1}) {
+    small.cache_max_bytes = bytes;
+    std::string message;
+    EXPECT_EQ(code_of([&] { Session(device_, small); }, &message), ErrorCode::invalid_argument);
+    EXPECT_THAT(message, Names("cache_max_bytes", std::to_string(bytes), "1048576", "0"));
+  }
+}
+
 TEST_F(SessionTest, ErrorPolicySaysWhatToDo) {
   Session session(device_, options(MissPolicy::error));
   std::string message;

@@ -71,10 +71,26 @@ TEST_F(NvrtcCompiling, MakesACubinForEachArchitecture) {
 }
 
 TEST_F(NvrtcCompiling, NamesSourceLinesOnlyIfAsked) {
-  const auto has_lines = [&] { return contains(compiler_.compile(unit(kKernel), "sm_90").code, ".debug_line"); };
-  EXPECT_FALSE(has_lines()) << "they would make the cache more than twice as large";
-  ::setenv("HONE_LINE_INFO", "on", 1);
-  EXPECT_TRUE(has_lines());
+  const auto has_lines = [](const char* asked) {
+    ::setenv("HONE_LINE_INFO", asked, 1);
+    const NvrtcCompiler compiler(NvrtcSearch::from_environment());
+    ::unsetenv("HONE_LINE_INFO");
+    return contains(compiler.compile(unit(kKernel), "sm_90").code, ".debug_line");
+  };
+  EXPECT_FALSE(has_lines("")) << "they would make the cache more than twice as large";
+  EXPECT_FALSE(has_lines("off"));
+  EXPECT_TRUE(has_lines("on"));
+}
+
+TEST(NvrtcCompiler, RefusesToGuessWhetherLinesAreWanted) {
+  ::setenv("HONE_LINE_INFO", "yes", 1);
+  try {
+    const NvrtcCompiler compiler({});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.what(), Names("HONE_LINE_INFO", "'yes'", "off", "on"));
+  }
   ::unsetenv("HONE_LINE_INFO");
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -55,6 +56,7 @@ class FakeDevice final : public Device {
   std::string compiler = "fake-1";           ///< compiler_identity(); "" and compile() throws unsupported
   std::vector<std::string> symbols;          ///< Binary::entries of what it compiles, and must be of what it loads
   std::size_t memory_limit = SIZE_MAX;       ///< of one allocation
+  std::function<DeviceLimits()> measure_limits = [] { return DeviceLimits{}; };
 
   void begin_capture(Stream stream, std::uint64_t capture_id);
   void end_capture(Stream stream);
@@ -72,6 +74,11 @@ class FakeDevice final : public Device {
   double now_us() const;
 
   // --- Device ---
+  DeviceLimits limits() override {
+    if (!limits_) limits_ = measure_limits();
+    return *limits_;
+  }
+  void set_limits(const DeviceLimits& limits) override { limits_ = limits; }
   std::string_view name() const override { return "fake"; }
   const DeviceFacts& facts() const override { return facts_; }
   std::string compiler_identity() const override { return compiler; }
@@ -106,6 +113,7 @@ class FakeDevice final : public Device {
   void enqueue_on(Stream stream);
 
   DeviceFacts facts_;
+  std::optional<DeviceLimits> limits_;
   mutable std::atomic<int> compiles_ = 0;
   std::atomic<int> loads_ = 0;
   std::atomic<int> allocations_ = 0;

@@ -109,7 +109,7 @@ TEST_F(CacheListCommand, StatsCountEverything) {
   const CommandRun run = hone({"stats"});
   EXPECT_EQ(run.code, 0);
   EXPECT_THAT(run.out,
-              Names(file_.native(), "version", "8", "keeps", "256 MiB", "6", "3 tuned", "0 lent", "3 untuned",
+              Names(file_.native(), "version", "9", "keeps", "256 MiB", "6", "3 tuned", "0 lent", "3 untuned",
                     "6 binaries", "3 tunings", "2", "2 toolchains", "1 winner",
                     "hone cache verify --cache '" + file_.native() + "'"));
   EXPECT_EQ(json({"stats"})["damaged_winners"], 1);

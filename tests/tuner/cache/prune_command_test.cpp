@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "tests/support/names.h"
 #include "tests/tuner/cache/cache_command_fixture.h"
 
@@ -43,9 +45,11 @@ TEST_F(CachePruneCommand, DryRunSaysWhatWouldHappen) {
 }
 
 TEST_F(CachePruneCommand, SizeAndLimitEvict) {
-  const CommandRun run = hone({"prune", "--max-size", "1"});
-  EXPECT_THAT(run.out, Names("6", "6 winners", "removed", "size", "6 binaries", "trials", "4 tunings"));
-  EXPECT_EQ(left(), 0u);
+  for (int number = 10; number < 12; ++number) put(file_, cache::numbered(number, 1'000'000), kTime - number);
+  const CommandRun run = hone({"prune", "--max-size", "1Mi"});
+  EXPECT_THAT(run.out, Names("0", "8 winners", "removed", "size", "2 binaries", "trials", "5 tunings"));
+  EXPECT_EQ(left(), 8u);
+  EXPECT_LE(std::filesystem::file_size(file_), std::size_t{1} << 20);
   EXPECT_THAT(hone({"prune", "--limit", "64Mi"}).out, Names("keeps", "64 MiB"));
   EXPECT_EQ(json({"stats"})["limit_bytes"], 64 << 20);
   EXPECT_THAT(hone({"prune", "--limit", "0"}).out, Names("no limit"));

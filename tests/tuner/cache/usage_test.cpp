@@ -33,6 +33,10 @@ TEST_F(CacheUsage, WrongArgumentsAreCode2WithAHint) {
       {{"prune", "--older-than", "99999999999999y"}, "is not an age"},
       {{"prune", "--max-size", "big"}, "'big' is not a number of bytes"},
       {{"prune", "--limit", "-1"}, "is not a number of bytes"},
+      {{"prune", "--limit", "80Ki"}, "--limit 80Ki: 81920 bytes have no room for winners, since an empty file takes 80 KiB; "
+                                     "give at least 1048576 (1Mi), or 0 for no limit"},
+      {{"prune", "--max-size", "0"}, "--max-size 0: 0 bytes have no room for winners, since an empty file takes 80 KiB; "
+                                     "give at least 1048576 (1Mi), or delete the file"},
       {{"verify", "--cache"}, "--cache needs a value"},
   };
   for (const Wrong& wrong : all) {
@@ -65,10 +69,10 @@ TEST_F(CacheUsage, FileThatIsOnlyReadIsNotChanged) {
   environment.in = &nothing;
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"cache", "import", "-"}, {"cache", "merge", other_.native()},
-        {"cache", "prune", "--max-size", "0"}, {"cache", "repair"}}) {
+        {"cache", "prune", "--device", "cuda"}, {"cache", "repair"}}) {
     expect_refusal(testing::run_hone(words, environment), 2, "is only read; give --cache PATH");
   }
-  EXPECT_EQ(testing::run_hone({"cache", "prune", "--max-size", "0", "--dry-run"}, environment).code, 0);
+  EXPECT_EQ(testing::run_hone({"cache", "prune", "--device", "cuda", "--dry-run"}, environment).code, 0);
   EXPECT_EQ(testing::run_hone({"cache", "verify"}, environment).code, 0);
   EXPECT_EQ(testing::run_hone({"cache", "repair", "--cache", file_.native()}, environment).code, 0);
   EXPECT_EQ(found(file_, 1), 1);
@@ -80,13 +84,13 @@ TEST_F(CacheUsage, ModeBeforeThePathIsNoPartOfItsName) {
   EXPECT_EQ(testing::run_hone({"cache", "path", "--cache", only_read}).out, file_.native() + "\n");
   EXPECT_EQ(testing::run_hone({"cache", "verify", "--cache", only_read}).code, 0);
   for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"cache", "prune", "--max-size", "0"}, {"cache", "repair"}, {"tune", "reduce"}}) {
+       {std::vector<std::string>{"cache", "prune", "--device", "cuda"}, {"cache", "repair"}, {"tune", "reduce"}}) {
     std::vector<std::string> all = words;
     all.insert(all.end(), {"--cache", only_read});
     expect_refusal(testing::run_hone(all), 2, "is only read");
   }
   EXPECT_EQ(cache::Store(file_).winners().size(), 2u);
-  EXPECT_EQ(testing::run_hone({"cache", "prune", "--max-size", "0", "--cache", "rw:" + file_.native()}).code, 0);
+  EXPECT_EQ(testing::run_hone({"cache", "prune", "--device", "cuda", "--cache", "rw:" + file_.native()}).code, 0);
   EXPECT_EQ(cache::Store(file_).winners().size(), 0u);
   expect_refusal(testing::run_hone({"cache", "list", "--cache", "ro:"}), 2, "without a path");
   EXPECT_FALSE(std::filesystem::exists(only_read));

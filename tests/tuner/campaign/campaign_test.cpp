@@ -5,10 +5,14 @@
 #include <hone/session.h>
 
 #include <chrono>
+#include <cstddef>
+#include <filesystem>
 #include <numeric>
+#include <random>
 #include <set>
 #include <vector>
 
+#include "tests/cache/support.h"
 #include "tests/tuner/campaign/campaign_fixture.h"
 #include "tests/support/names.h"
 #include "tuner/campaign/campaign_plan.h"
@@ -47,6 +51,29 @@ TEST_F(CampaignTest, TunesWhatHasNoWinnerAndKeepsWhatHas) {
                                   times.comparing_sizes_ms,      times.storing_ms,   times.idle_ms};
   EXPECT_THAT(parts, Each(::testing::Gt(0)));
   EXPECT_NEAR(std::accumulate(parts.begin(), parts.end(), 0.0), elapsed_ms, 0.05 * elapsed_ms);
+}
+
+TEST_F(CampaignTest, AFullDiskIsSaidOfTheProblemThatCouldNotBeStored) {
+  // Larger than what compilers write, which the limit must let through.
+  cache::Publication large = cache::sample_publication();
+  std::mt19937 random(1);
+  large.binary.code.resize(std::size_t{16} << 20);
+  for (std::byte& byte : large.binary.code) byte = static_cast<std::byte>(random());
+  cache::Store(cache_).publish(large);
+  run({sum_of(1024)}, options());
+  const auto before = tunings();
+  CampaignResult result;
+  {
+    const cache::FileSizeLimit limit(std::filesystem::file_size(cache_));
+    result = run({sum_of(1024), sum_of(4096)}, options());
+  }
+  EXPECT_THAT(result.cache_failure, Names(cache_.native(), "no space left"));
+  EXPECT_EQ(result.items[0].outcome, Outcome::kept);
+  EXPECT_EQ(result.items[1].outcome, Outcome::not_stored);
+  EXPECT_EQ(result.items[1].reason, result.cache_failure);
+  EXPECT_FALSE(result.interrupted);
+  EXPECT_EQ(tunings(), before);
+  EXPECT_EQ(run({sum_of(4096)}, options()).items[0].outcome, Outcome::tuned) << "there is room again";
 }
 
 TEST_F(CampaignTest, WhatNoDeviceHasRoomForIsSkippedAndTheRestGoesOn) {

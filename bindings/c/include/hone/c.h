@@ -138,7 +138,7 @@ typedef struct hone_session_options {
   int32_t on_miss;
   int32_t capture_workspaces;  /* workspaces set aside for captured graphs, 1 MiB each */
   int64_t tune_budget_ms;
-  int64_t cache_max_bytes;     /* 0: no limit */
+  int64_t cache_max_bytes;     /* 0: no limit; else 1 MiB at least */
   const char* cache_path;      /* "": no cache file; NULL: what the environment says. Copied */
   int32_t cache_read_only;
   int32_t load_binaries;       /* 0: stored code is never run, but compiled again */

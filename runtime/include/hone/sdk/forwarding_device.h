@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,7 @@ class ForwardingDevice : public Device {
   std::string_view name() const override { return inner_->name(); }
   const DeviceFacts& facts() const override { return inner_->facts(); }
   DeviceLimits limits() override { return inner_->limits(); }
+  void set_limits(const DeviceLimits& limits) override { inner_->set_limits(limits); }
   std::string compiler_identity() const override { return inner_->compiler_identity(); }
   Binary compile(const Unit& unit) const override { return inner_->compile(unit); }
   std::size_t parallel_compilations() const override { return inner_->parallel_compilations(); }
@@ -42,6 +44,9 @@ class ForwardingDevice : public Device {
   }
   void fill_bytes(void* to, int byte_value, std::size_t bytes, Stream stream) override {
     inner_->fill_bytes(to, byte_value, bytes, stream);
+  }
+  std::vector<std::size_t> first_differences(std::span<const RepeatedBytes> runs, Stream stream) override {
+    return inner_->first_differences(runs, stream);
   }
   MemoryKind memory_kind(const void* pointer) const override { return inner_->memory_kind(pointer); }
   std::string memory_owner(const void* pointer) const override { return inner_->memory_owner(pointer); }
