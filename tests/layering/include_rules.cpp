@@ -104,7 +104,7 @@ const IncludeRules& house_rules() {
               {.headers = {"sqlite3.h", "xxhash.h", "zlib.h"}, .folders = {"cache/"}},
               {.headers = {"cuda", "nvrtc.h"},
                .folders = {"runtime/device/cuda/", "runtime/jit/", "examples/", "benchmarks/"}},
-              {.headers = {"cub/", "cublas_v2.h", "thrust/", "benchmark/", "cooperative_groups"},
+              {.headers = {"cub/", "cublas_v2.h", "cusparse.h", "thrust/", "benchmark/", "cooperative_groups"},
                .folders = {"benchmarks/"}},
               {.headers = {"nvtx3/"}, .folders = {"runtime/trace/"}},
               {.headers = {"boost/context/", "sanitizer/"}, .folders = {"runtime/device/host/"}},

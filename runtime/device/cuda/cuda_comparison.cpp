@@ -12,7 +12,7 @@ namespace hone {
 namespace {
 
 /// `*first` is the largest number before.
-constexpr const char* kSource = R"cuda(
+constexpr const char* kCompareText = R"cuda(
 extern "C" __global__ void hone_first_difference(const unsigned char* found, unsigned long long bytes,
                                                  const unsigned char* expected, unsigned long long period,
                                                  unsigned long long* first) {
@@ -70,7 +70,7 @@ bool CudaComparison::is_ready_for(std::size_t bytes) {
       const std::vector<std::string> entries{"hone_first_difference"};
       first_ = device_.allocate(kMostRuns * sizeof(std::uint64_t));
       module_ = device_.load(
-          device_.compile({.name = "first difference", .source = kSource, .headers = {}, .entries = entries}), entries);
+          device_.compile({.name = "first difference", .source = kCompareText, .headers = {}, .entries = entries}), entries);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::device_lost) throw;
     }
