@@ -69,8 +69,8 @@ bool CudaComparison::is_ready_for(std::size_t bytes) {
     try {
       const std::vector<std::string> entries{"hone_first_difference"};
       first_ = device_.allocate(kMostRuns * sizeof(std::uint64_t));
-      module_ = device_.load(
-          device_.compile({.name = "first difference", .source = kCompareText, .headers = {}, .entries = entries}), entries);
+      const Unit unit{.name = "first difference", .source = kCompareText, .headers = {}, .entries = entries};
+      module_ = device_.load(device_.compile(unit), entries);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::device_lost) throw;
     }
