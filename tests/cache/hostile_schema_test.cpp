@@ -91,7 +91,7 @@ TEST_F(CacheHostileSchema, VirtualTable) {
 }
 
 TEST_F(CacheHostileSchema, NewerFileMayHaveViewsButTheyAreNotRun) {
-  sql(file_, "PRAGMA user_version = 9; " + replace_view("winners", std::string(kEndless) + "count(*) FROM n"));
+  sql(file_, "PRAGMA user_version = 10; " + replace_view("winners", std::string(kEndless) + "count(*) FROM n"));
   const auto start = std::chrono::steady_clock::now();
   EXPECT_TRUE(store_.find(query_));
   EXPECT_EQ(store_.winners().size(), 1u);

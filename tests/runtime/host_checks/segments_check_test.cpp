@@ -94,7 +94,8 @@ void run_case(const HostRun& run, const Policy& policy, const Problem& problem, 
     throw Error(ErrorCode::device_failed, to_string(problem) + " " + std::string(one.lengths) + ": " + wrong);
 }
 
-HostCheck check_of(const ReduceSpec& spec, DType offset_dtype, const Policy& policy, std::size_t rotation) {
+HostCheck check_of(const ReduceSpec& spec, DType offset_dtype, const Policy& policy, std::size_t rotation,
+                   const std::vector<SegmentsCase>& cases = {kSegmentsCases.begin(), kSegmentsCases.end()}) {
   const auto problem_of = [=](const SegmentsCase& one) {
     return segmented_reduce_problem(spec, offset_dtype, one.segments, one.elements);
   };
@@ -114,7 +115,7 @@ HostCheck check_of(const ReduceSpec& spec, DType offset_dtype, const Policy& pol
   check.orders = {{}, {HostOrder::Kind::reverse, 0}, {HostOrder::Kind::random, 1}};
   if (kSanitized) check.orders.resize(1);
   check.run = [=](const HostRun& run) {
-    for (const SegmentsCase& one : kSegmentsCases) {
+    for (const SegmentsCase& one : cases) {
       const Problem problem = problem_of(one);
       run_case(run, policy, problem, one, pattern,
                segment_offsets::make(one.lengths, offset_dtype, one.segments, one.elements));
@@ -151,6 +152,23 @@ INSTANTIATE_TEST_SUITE_P(Divisions, SegmentsCheck, testing::Range(std::size_t{0}
                          [](const testing::TestParamInfo<std::size_t>& division) {
                            return std::string(kDivisions[division.param].name);
                          });
+
+// A share may begin with the end of a segment, whose elements are all in the share before: indices then count from the
+// next segment.
+TEST(MergedSegmentsCheck, IndicesAreRightWhereverSharesBegin) {
+  std::vector<SegmentsCase> cases;
+  for (std::int64_t blocks = 1; blocks <= 16; ++blocks)
+    for (const std::string_view lengths : {"uniform_lengths", "mostly_empty"})
+      cases.push_back({301, 3001, lengths, blocks % 4, blocks});
+  for (const ReduceOp op : {ReduceOp::argmin, ReduceOp::argmax}) {
+    const Policy policy = Policy::of(SegmentedPolicy{
+        .scope = Scope::grid, .combine = Combine::second_kernel, .block_threads = 64, .thread_bytes = 16});
+    HostCheck check = check_of({.op = op, .dtype = DType::u8}, DType::i32, policy, 1, cases);
+    check.orders.resize(1);
+    const HostCheckReport report = check_on_host(check);
+    EXPECT_TRUE(report.ok()) << check.unit.name << "\n" << report.failure;
+  }
+}
 
 }  // namespace
 }  // namespace hone::test
