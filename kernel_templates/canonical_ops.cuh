@@ -81,7 +81,7 @@ struct Canonical<MapReduce<Map, Monoid, End, In_, Acc, Index_, kIgnoreNan>> {
   template <class Element>
   static __device__ Acc leaf(Element x) {
     if constexpr (kIgnoreNan) {
-      if (has_nan(x)) return absent();
+      if (is_nan(x)) return absent();
     }
     return Map::template of<Acc>(x);
   }
