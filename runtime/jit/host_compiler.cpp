@@ -125,6 +125,8 @@ std::vector<std::string> compile_options(HostInstrumentation instrumentation, bo
       "-x", "c++", "-std=c++20", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
       // Kernels load 16 bytes of any type at once, which CUDA compilers allow.
       "-fno-strict-aliasing",
+      // A loop that waits for what nobody writes stays one, and is found, where C++ lets it be left out.
+      "-fno-finite-loops",
       // a * b + c is the same on every machine, and __fmul_rn() rounds.
       "-ffp-contract=off",
       // A lane's stack is 64 KiB, and no frame may step over the guard page below it.

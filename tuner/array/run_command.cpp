@@ -172,9 +172,8 @@ std::vector<std::int64_t> output_shape(const Problem& problem, std::int64_t elem
 void set_up_run(CLI::App& app, RunOptions& options) {
   CLI::App* sub = app.add_subcommand("run");
   file_name(sub->add_option("FILES", options.files));
-  CLI::Option* const output = sub->add_option("-o,--output", options.outputs);
-  file_name(output->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
-  sub->add_option("--set", options.settings)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  file_name(one_each(sub->add_option("-o,--output", options.outputs)));
+  one_each(sub->add_option("--set", options.settings));
   sub->add_option("--size", options.size)->take_last();
   one_of(sub->add_option("--device", options.array.device)->take_last(), words_in(kDeviceWords));
   file_name(sub->add_option("--cache", options.array.cache)->take_last());

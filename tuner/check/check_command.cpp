@@ -217,7 +217,11 @@ void print_host(const HostCheckReport& report, const HostCheck& check, const Che
 }
 
 nlohmann::ordered_json report_json(const HostCheckReport& report) {
-  if (report.ok()) return {{"ok", true}, {"failure", nullptr}, {"failed_order", nullptr}};
+  if (report.ok()) {
+    nlohmann::ordered_json json{{"ok", true}, {"failure", nullptr}, {"failed_order", nullptr}};
+    if (!report.not_traced.empty()) json["not_traced"] = report.not_traced;
+    return json;
+  }
   return {{"ok", false}, {"failure", report.failure}, {"failed_order", to_string(report.failed_order)}};
 }
 
@@ -333,10 +337,9 @@ void set_up_check(CLI::App& app, CheckOptions& options) {
   sub->add_option("--grid", options.grid);
   sub->add_option("--block", options.block);
   sub->add_option("--smem", options.smem);
-  sub->add_option("--arg", options.arguments)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  one_each(sub->add_option("--arg", options.arguments));
   sub->add_option("--size", options.size)->take_last();
-  CLI::Option* const order = sub->add_option("--order", options.orders);
-  one_of(order->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll), [] {
+  one_of(one_each(sub->add_option("--order", options.orders)), [] {
     Words words;
     for (const HostOrder& each : default_host_orders()) words.push_back(to_string(each));
     return words;

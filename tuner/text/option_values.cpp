@@ -41,6 +41,10 @@ void file_name(CLI::Option* option) {
   declare(option, "file", [] { return Words(); });
 }
 
+CLI::Option* one_each(CLI::Option* option) {
+  return option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+}
+
 ValueSet declared_values(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return {.kind = ValueKind::none};
   std::istringstream lines(option.get_type_name());

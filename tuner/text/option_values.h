@@ -42,6 +42,9 @@ auto words_in(const std::ranges::range auto& words) {
 /// `option` takes a path.
 void file_name(CLI::Option* option);
 
+/// `option`, of several values, takes one each time it is given: what follows is no part of it.
+CLI::Option* one_each(CLI::Option* option);
+
 /// Returns what an option takes; ValueKind::other where it declares nothing.
 ValueSet declared_values(const CLI::Option& option);
 

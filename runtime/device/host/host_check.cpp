@@ -77,6 +77,9 @@ class Run {
   /// True if it was stopped at a signed overflow.
   bool has_overflowed() const { return has_overflowed_; }
 
+  /// True if it was stopped because a thread or a block took too long.
+  bool ran_too_long() const { return ran_too_long_; }
+
   /// "buffer "y" of 4000 bytes: at byte 12", for an address in or near one; "" for all others.
   std::string place_of(std::uintptr_t address) const {
     for (std::size_t i = 0; i < memory_.size(); ++i)
@@ -237,7 +240,9 @@ std::string large_fault(const Compiled& compiled, HostCheckReport& report) {
       run.run();
       fault = run.overwritten();
     } catch (const Error& error) {
+      // Its buffers hold zeros, which may be at fault for all else, such as a division.
       if (run.has_left_buffer() || run.has_overflowed()) fault = error.what();
+      else if (!run.ran_too_long()) report.large_not_run = fmt::format("it was not finished: {}", error.what());
     }
   } catch (const std::bad_alloc&) {
     report.large_not_run = "there are no addresses for its buffers";

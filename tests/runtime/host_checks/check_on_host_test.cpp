@@ -58,6 +58,12 @@ TEST(CheckOnHost, AnEndlessLoopIsStoppedAfterTheDeadline) {
   EXPECT_THAT(check_on_host(check).failure, Names("100 ms", "HostCheck::deadline", "--deadline"));
 }
 
+TEST(CheckOnHost, ALoopThatWaitsForWhatNobodyWritesIsFound) {
+  HostCheck check = check_of("while (out[0] == 0) {}\nout[1] = 2;");
+  check.deadline = std::chrono::milliseconds(100);
+  EXPECT_THAT(check_on_host(check).failure, Names("100 ms"));
+}
+
 #if !defined(__SANITIZE_THREAD__)  // which reports races itself
 TEST(CheckOnHost, ARaceNamesBothAccessesTheirThreadsAndTheArray) {
   HostCheck check = check_of("__shared__ int other[8], tile[32];\n"

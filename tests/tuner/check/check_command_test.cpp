@@ -51,6 +51,13 @@ TEST_F(CheckCommand, ARightKernelPasses) {
                              "no check", "found"));
 }
 
+TEST_F(CheckCommand, TheFileMayComeBehindTheArguments) {
+  write_file(folder_ / "kernel.cu", kScale);
+  const CommandRun run = run_hone({"check", "--order", "forward", "--block", "256", "--arg", "f32[256]=iota", "--arg",
+                                   "i32=256", (folder_ / "kernel.cu").string()});
+  EXPECT_EQ(run.code, 0) << run.err;
+}
+
 TEST_F(CheckCommand, ReportsResourcesAndOccupancy) {
   const CommandRun run = check(kScale, {"--block", "256", "--grid", "1", "--arg", "f32[256]=iota", "--arg", "i32=256"});
   if (run.out.find("not looked at") != std::string::npos) GTEST_SKIP() << run.out;
