@@ -13,7 +13,7 @@ namespace hone::cache {
 /// was measured wrong is forgotten.
 inline constexpr std::int64_t kLimitsLifetimeS = 30 * 24 * 60 * 60;
 
-/// What two measurements say together: the least of each time, since whatever comes between makes it longer, and the
+/// Returns both measurements as one: the least of each time, since whatever comes between makes it longer, and the
 /// highest bandwidth. If `old` is past its lifetime or from the future, it says nothing.
 LimitsRecord merged(const LimitsRecord& old, const LimitsRecord& next);
 

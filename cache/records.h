@@ -251,7 +251,7 @@ struct StoredMiss {
   std::int64_t missed_at = 0;  ///< seconds since 1970, UTC: the last time
 };
 
-/// What calls take at least on a device in a machine, as a process of it has measured. The first three are the key.
+/// The least times of calls on a device in a machine, as a process of it has measured. The first three are the key.
 struct LimitsRecord {
   std::string device;   ///< kind, architecture and identity of the DeviceRecord
   std::string machine;  ///< what decides how fast the host enqueues: its CPU

@@ -98,8 +98,8 @@ class Store {
   /// Counts loads of winners, and misses.
   void note(const Notes& notes, Milliseconds patience) const;
 
-  /// What was measured of the device in the machine that `key` names; nullopt if nothing was, or too long ago. The file
-  /// may be anybody's.
+  /// Returns what was measured of the device in the machine that `key` names; nullopt if nothing was, or too long ago.
+  /// The file may be anybody's.
   std::optional<LimitsRecord> limits(const LimitsRecord& key) const;
   /// Stores what was measured, merged with what is there (cache/limits.h), and returns that. Waits for other writers
   /// during a tenth of a second.

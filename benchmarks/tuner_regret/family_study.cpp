@@ -31,7 +31,7 @@ using std::chrono::milliseconds;
 
 /// This share of the time is for measuring choices side by side.
 constexpr double kJudgingShare = 0.3;
-/// Of that, a process spends so much on measuring; the rest is for starting, compiling and filling memory.
+/// A process measures in so much of that; the rest is for starting, compiling and filling memory.
 constexpr double kComparingShare = 0.6;
 constexpr int kLeastCompareMs = 50;
 
@@ -40,7 +40,7 @@ constexpr std::size_t kBatch = 32;  ///< policies that are measured with each ot
 constexpr std::size_t kRivals = 5;     ///< the fastest of the sample, since the times of some are luck
 constexpr std::size_t kOwnRivals = 2;  ///< the fastest that the tuning measured, likewise
 
-/// What the sample of a space has come to.
+/// The outcome of a space's sample.
 struct Sample {
   std::vector<Trial> trials;  ///< that were measured
   std::size_t policies = 0;   ///< that are valid

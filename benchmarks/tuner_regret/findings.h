@@ -31,7 +31,7 @@ struct Finding {
   double regret() const;
 };
 
-/// What must hold of a part. Rows that the host paces are no part of it.
+/// The regrets of a part, without rows that the host paces.
 struct Summary {
   std::string part;
   std::size_t rows = 0;

@@ -77,7 +77,7 @@ Rivalry rivalry_from(const nlohmann::json& json) {
   return rivalry;
 }
 
-/// Whether the fastest takes what the host takes to enqueue it.
+/// True if the fastest takes what the host takes to enqueue it.
 bool is_paced(const DeviceLimits& limits, const Rivalry& rivalry, const std::vector<double>& us) {
   if (rivalry.problem.launch_context != LaunchContext::stream) return false;
   std::optional<std::size_t> fastest;

@@ -21,13 +21,13 @@ struct Rivalry {
   std::vector<Candidate> candidates;
 };
 
-/// What became of a rivalry.
+/// The outcome of a rivalry.
 struct Verdicts {
   std::vector<double> us;  ///< the median of each candidate over all processes; 0: wrong or not measured in one of them
   bool is_paced = false;   ///< the fastest takes what the host takes to enqueue it, in at least one process
 };
 
-/// What launches take differs from process to process by more than one can tell in any of them. `command` runs
+/// The time of launches differs from process to process by more than one can tell in any of them. `command` runs
 /// measure_rivalries() on the file that is named behind it; `folder` is for such files. Throws Error(io_failed) when a
 /// process fails.
 std::vector<Verdicts> judge(const std::vector<Rivalry>& rivalries, std::vector<std::string> command, int processes,

@@ -1,4 +1,4 @@
-// What the tuner's choices are worth, measured. Most parts run `hone tune` as anybody would, from an empty cache, and
+// Measures the worth of the tuner's choices: most parts run `hone tune` as anybody would, from an empty cache, and
 // measure what it chose side by side with what more effort finds.
 //
 //   regret     against an exhaustive search of the same problems: choice, the exhaustive winner and its next four

@@ -29,10 +29,10 @@ constexpr double kCombiningLatencies = 1.4;
 /// Static shared memory that leaves room for several blocks.
 constexpr std::int64_t kMostTileBytes = 24 << 10;
 
-/// Of a lane, whose ends are bits of one word.
+/// A lane has at most so many elements: their ends are bits of one word.
 constexpr int kMostMergedElements = 32;
 
-/// Of so few elements and bytes, the scan of a tile costs more than going through it.
+/// With fewer elements or bytes a lane, the scan of a tile costs more than going through it.
 constexpr int kLeastMergedElements = 8, kLeastMergedBytes = 32;
 
 /// Each may take a register of its own.
@@ -138,7 +138,7 @@ struct View : PolicyView<Layout> {
   double thread_elements = segment_bytes / static_cast<double>(element) / group_threads();
   double group_load = static_cast<double>(group_threads()) * thread_bytes;
 
-  /// Whether a block has so few threads though twice as many would have shared memory enough.
+  /// True if a block has so few threads though twice as many would have shared memory enough.
   bool is_small_block() const {
     return block_threads == kFewestThreads && !(is_merged() && 2 * smem_bytes() > kMostStaticSmemBytes);
   }

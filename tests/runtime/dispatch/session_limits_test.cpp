@@ -1,4 +1,4 @@
-// What a tuning measures of device and machine, and what later processes make of it.
+// A tuning measures device and machine, and later processes use it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
