@@ -134,7 +134,8 @@ std::string orders_text(const std::vector<HostOrder>& orders) {
 /// A word of a command, in quotes where a shell would not take it as it is.
 std::string shell_word(const std::string& word) {
   const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("_-+./:=,").find(c) != std::string_view::npos;
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-+./:=,").find(c) != std::string_view::npos;
   };
   return !word.empty() && std::ranges::all_of(word, is_plain) ? word : shell_quoted(word);
 }

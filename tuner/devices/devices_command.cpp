@@ -24,7 +24,8 @@
 namespace hone::tuner {
 namespace {
 
-/// A device as `hone devices` shows it, with the limits that the cache file has. `failure` says why it could not be opened; then there are no facts.
+/// A device as `hone devices` shows it, with the limits that the cache file has. `failure` says why it could not be
+/// opened; then there are no facts.
 struct ListedDevice {
   std::string name;
   DeviceFacts facts;
