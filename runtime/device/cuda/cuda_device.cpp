@@ -9,6 +9,7 @@
 #include <hone/error.h>
 #include <hone/sdk/gpu_compiler.h>
 
+#include "runtime/device/cuda/cuda_capture_point.h"
 #include "runtime/device/cuda/cuda_check.h"
 #include "runtime/device/cuda/cuda_comparison.h"
 #include "runtime/device/cuda/cuda_facts.h"
@@ -260,7 +261,10 @@ void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream strea
   config.stream = stream;
   std::array<cudaLaunchAttribute, 2> attributes;
   config.attrs = attributes.data();
-  if (launch.dependent_launch && facts_.has_dependent_launch) {
+  const DeviceGuard guard(ordinal_);
+  std::optional<DependentLaunch> dependent;
+  if (launch.dependent_launch && facts_.has_dependent_launch) dependent.emplace(stream);
+  if (dependent && dependent->overlaps()) {
     cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -270,7 +274,6 @@ void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream strea
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim = {launch.cluster_blocks, 1, 1};
   }
-  const DeviceGuard guard(ordinal_);
   const cudaError_t status = cudaLaunchKernelExC(&config, kernel.handle, pointers.data());
   if (status != cudaSuccess) [[unlikely]] {
     check(status, fmt::format("launching {}x{}x{} blocks of {}x{}x{} threads with {} bytes of dynamic shared memory in "
@@ -279,6 +282,7 @@ void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream strea
                               launch.block.z, launch.dynamic_smem_bytes, launch.cluster_blocks, ordinal_,
                               facts_.max_cluster_blocks));
   }
+  if (dependent) dependent->enqueued();
 }
 
 // The device stays current while `work` runs, so that its launches find it current.

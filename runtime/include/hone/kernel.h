@@ -127,7 +127,7 @@ struct Launch {
 
   /// Programmatic dependent launch (PDL): blocks may start while the launch ahead in the stream, whoever made it, still
   /// runs. The kernel must execute griddepcontrol.wait before it reads or writes anything that an earlier launch may
-  /// use. Where DeviceFacts::has_dependent_launch is false, this is an ordinary launch.
+  /// use. Without DeviceFacts::has_dependent_launch, and in a graph behind other work, this is an ordinary launch.
   bool dependent_launch = false;
 
   /// The number of blocks of a thread-block cluster, along x; grid.x must be a multiple of it. A launch with more than

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "runtime/device/cuda/cuda_capture_point.h"
 #include "tests/runtime/cuda/cuda_test.h"
 
 namespace hone {
@@ -124,6 +125,44 @@ TEST_F(CudaCaptureTest, CapturedWorkRunsWhenItIsReplayedAndNotBefore) {
   device_->replay(*work, stream_);
   device_->synchronize(stream_);
   EXPECT_THAT(fetch(memory, 100), Each(12));
+}
+
+// Behind other work an edge of PDL would cost time.
+TEST_F(CudaCaptureTest, ADependentLaunchOverlapsOnlyAnotherOne) {
+  if (!device_->facts().has_dependent_launch) GTEST_SKIP() << "no dependent launch on this GPU";
+  const std::unique_ptr<Module> module = load(R"(extern "C" __global__ void add(int* value) {
+  asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+  ++*value;
+})",
+                                              {"add"});
+  const Array<int> memory = allocate<int>(1);
+  Launch ordinary = launch_of(1, 1, memory.get()), dependent = ordinary;
+  dependent.dependent_launch = true;
+
+  const auto captured = [&](const Launch& launch) {
+    device_->launch(module->kernel(0), launch, stream_);
+    cudaLaunchAttributeValue value{};
+    EXPECT_EQ(cudaGraphKernelNodeGetAttribute(CapturePoint::of(stream_).ahead,
+                                              cudaLaunchAttributeProgrammaticStreamSerialization, &value),
+              cudaSuccess);
+    return value.programmaticStreamSerializationAllowed != 0;
+  };
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess);
+    EXPECT_FALSE(captured(dependent));  // the first one of the capture
+    EXPECT_TRUE(captured(dependent));
+    EXPECT_TRUE(captured(dependent));
+    EXPECT_FALSE(captured(ordinary));
+    EXPECT_FALSE(captured(dependent));
+    EXPECT_TRUE(captured(dependent));
+    device_->fill_bytes(memory.get(), 0, sizeof(int), stream_);
+    EXPECT_FALSE(captured(dependent));
+    EXPECT_TRUE(captured(dependent));
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+    replay(graph, 2);
+    EXPECT_THAT(fetch(memory, 1), Each(2));
+  }
 }
 
 TEST_F(CudaCaptureTest, WorkThatThrowsEndsItsCapture) {
