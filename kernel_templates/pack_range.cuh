@@ -139,17 +139,30 @@ struct PackRange {
     }
   }
 
-  /// Accumulates the single elements, as thread `rank` of kThreads.
+  template <unsigned kThreads>
+  static constexpr bool kOneSingle = kThreads >= 2 * kPackElements;
+
+  /// The single element of a thread, if kOneSingle: loaded while packs are in flight, it adds no latency.
+  struct Single {
+    bool is_there;
+    decltype(Source{}.element(Index(0))) element;
+  };
+  template <unsigned kThreads>
+  __device__ Single load_single(unsigned rank, bool has_any) const {
+    Single loaded{.is_there = has_any && rank < singles()};
+    if constexpr (kOneSingle<kThreads>)
+      if (loaded.is_there) loaded.element = source.element(single(rank));
+    return loaded;
+  }
+
+  /// Accumulates the single elements of thread `rank` of kThreads, of which load_single() returned the first.
   template <class Op, unsigned kThreads>
-  __device__ void accumulate_singles(typename Op::State& state, unsigned rank) const {
-    const auto accumulate = [&](Index number) {
+  __device__ void accumulate_singles(typename Op::State& state, const Single& first, unsigned rank) const {
+    const Index behind = first.is_there ? singles() : 0;
+    for (Index number = rank; number < behind; number += kThreads) {
       const Index i = single(number);
-      state = Op::combine(state, Op::of(source.element(i), origin + i));
-    };
-    if constexpr (kThreads >= 2 * kPackElements) {
-      if (rank < singles()) accumulate(rank);
-    } else {
-      for (Index number = rank; number < singles(); number += kThreads) accumulate(number);
+      state = Op::combine(state, Op::of(kOneSingle<kThreads> ? first.element : source.element(i), origin + i));
+      if constexpr (kOneSingle<kThreads>) return;
     }
   }
 
@@ -174,8 +187,9 @@ struct PackRange {
         });
     ElementPack tile[kUnroll];
     load_tail<Op>(tile, first, Index(kThreads));
+    const Single single = load_single<kThreads>(rank, block == 0);
     accumulate_tail<Op>(state, tile, first, Index(kThreads));
-    if (block == 0) accumulate_singles<Op, kThreads>(state, rank);
+    accumulate_singles<Op, kThreads>(state, single, rank);
   }
 };
 

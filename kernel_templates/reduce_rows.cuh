@@ -50,9 +50,11 @@ struct RowLanes {
         states[r] = Op::identity();
       }
       accumulate_packs(states, row, columns / kPackElements, lane);
+      const Array<typename Row::Single, kRows> singles(
+          [&](unsigned r) { return row[r].template load_single<kLanes>(lane, is_there[r]); });
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r) {
-        if (is_there[r]) row[r].template accumulate_singles<Op, kLanes>(states[r], lane);
+        row[r].template accumulate_singles<Op, kLanes>(states[r], singles.values[r], lane);
         if (combine.to_first(states[r]) && is_there[r])
           Op::write(states[r], columns, static_cast<Out*>(all.out) + (first + r * kGroups) * kValues);
       }
