@@ -6,7 +6,7 @@ string(APPEND text "std::span<const SourceFile> ${SYMBOL}() {\n"
                    "  static const std::array<SourceFile, ${count}> files{{\n")
 foreach(name IN LISTS names)
   file(READ "${FOLDER}/${name}" content)
-  string(APPEND text "      {\"${name}\", R\"hone_embed(${content})hone_embed\"},\n")
+  string(APPEND text "      source_file(\"${name}\", R\"hone_embed(${content})hone_embed\"),\n")
 endforeach()
 string(APPEND text "  }};\n  return files;\n}\n\n}  // namespace hone::embedded\n")
 file(WRITE "${OUTPUT}" "${text}")

@@ -58,9 +58,7 @@ void read_lender(const std::string& text, Winner& winner) {
     winner.loan = static_cast<Loan>(loan - kLoanNames.begin());
     winner.lender = text.substr(mark + kLoanMark.size());
   }
-  for (std::size_t i = 0; winner.loan == Loan::none && i < winner.sizes.size(); ++i)
-    if (winner.tuned_extents[i] < winner.sizes[i].first || winner.tuned_extents[i] > winner.sizes[i].last)
-      winner.loan = Loan::shape;
+  if (winner.loan == Loan::none && !is_within(winner.tuned_extents, winner.sizes)) winner.loan = Loan::shape;
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -37,10 +37,7 @@ constexpr double kSameBytes = 1.0 / 64;
 constexpr double kMostDeviceRatio = 2;
 
 bool serves_extents(const LoanTerms& terms) {
-  const std::array<SizeRange, 3>& sizes = terms.lender.winner.sizes;
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    if (terms.borrower.extents[i] < sizes[i].first || terms.borrower.extents[i] > sizes[i].last) return false;
-  return true;
+  return is_within(terms.borrower.extents, terms.lender.winner.sizes);
 }
 
 /// True if the lender is saturated, and the borrower is larger in one extent and alike in the others.

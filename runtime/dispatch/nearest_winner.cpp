@@ -39,18 +39,16 @@ std::vector<Lender> NearestWinner::stored_lenders(std::span<const Problem> probl
   return core_.cache().find_lenders(problems, box_around(problems.front().extents), devices);
 }
 
-/// The tuned winners of this problem in any alignment, launch context and size, in memory before those in the files.
-std::vector<Lender> NearestWinner::relatives_of(const Problem& problem) {
-  std::vector<Lender> relatives = plans_.tuned_winners(*problem.family, [&](const Problem& tuned) {
-    return tuned.operation == problem.operation && tuned.dtype == problem.dtype && may_differ_by_loans(tuned, problem);
-  });
-  for (Lender& lender : stored_lenders(std::span(&problem, 1), cache::Devices::same))
-    relatives.push_back(std::move(lender));
-  return relatives;
+/// The tuned winners of these problems in any alignment, launch context and size, in memory before those in the files.
+std::vector<Lender> NearestWinner::known_lenders(std::span<const Problem> problems) {
+  if (problems.empty()) return {};
+  std::vector<Lender> lenders = plans_.tuned_winners(problems, box_around(problems.front().extents));
+  for (Lender& lender : stored_lenders(problems, cache::Devices::same)) lenders.push_back(std::move(lender));
+  return lenders;
 }
 
 std::vector<Candidate> NearestWinner::starts_for(const Problem& problem) {
-  std::vector<Lender> relatives = relatives_of(problem);
+  std::vector<Lender> relatives = known_lenders(std::span(&problem, 1));
   std::stable_sort(relatives.begin(), relatives.end(), [&](const Lender& a, const Lender& b) {
     return shape_distance(problem.extents, a.problem.extents) < shape_distance(problem.extents, b.problem.extents);
   });
@@ -103,18 +101,11 @@ Resolved NearestWinner::serve(const Problem& problem, const std::optional<Cached
 /// The lenders of a problem, best first: its relatives; where none of them has its size, also other operations and
 /// dtypes; where there is none at all, those of similar devices.
 std::vector<Lender> NearestWinner::lenders_for(const Problem& problem) {
-  std::vector<Lender> lenders = relatives_of(problem);
+  std::vector<Lender> lenders = known_lenders(std::span(&problem, 1));
   order_lenders(core_.facts(), problem, lenders);
   if (!lenders.empty() && lenders.front().winner.loan < Loan::operation) return lenders;
   const std::vector<Problem> alike = problems_with_equal_work(problem);
-  const auto is_alike = [&](const Problem& tuned) {
-    return std::any_of(alike.begin(), alike.end(), [&](const Problem& each) {
-      return tuned.operation == each.operation && tuned.dtype == each.dtype && may_differ_by_loans(tuned, each);
-    });
-  };
-  for (Lender& lender : plans_.tuned_winners(*problem.family, is_alike)) lenders.push_back(std::move(lender));
-  if (const auto others = std::span(alike).subspan(1); !others.empty())
-    for (Lender& lender : stored_lenders(others, cache::Devices::same)) lenders.push_back(std::move(lender));
+  for (Lender& lender : known_lenders(std::span(alike).subspan(1))) lenders.push_back(std::move(lender));
   order_lenders(core_.facts(), problem, lenders);
   if (!lenders.empty()) return lenders;
   lenders = stored_lenders(std::span(&problem, 1), cache::Devices::similar);

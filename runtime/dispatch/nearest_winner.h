@@ -34,7 +34,7 @@ class NearestWinner {
 
  private:
   std::vector<Lender> stored_lenders(std::span<const Problem> problems, cache::Devices devices);
-  std::vector<Lender> relatives_of(const Problem& problem);
+  std::vector<Lender> known_lenders(std::span<const Problem> problems);
   std::vector<Lender> lenders_for(const Problem& problem);
   Resolved lend_stream_winner(const Problem& graph_problem, bool capturing);
   const LoadedPlan* borrow(const Problem& problem, const Lender& lender, bool capturing);

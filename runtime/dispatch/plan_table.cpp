@@ -12,10 +12,21 @@ namespace {
 /// The longest pause before looking again for a winner that another process is tuning.
 constexpr std::chrono::hours kLongestRetryPause(1);
 
+/// The same key for all problems that differ in alignment, launch context and extents alone.
+ProblemKey key_of_relatives(Problem problem) {
+  problem.alignment = 1;
+  problem.launch_context = LaunchContext::stream;
+  problem.extents = {1, 1, 1};
+  return ProblemKey(problem);
+}
+
 }  // namespace
 
 const LoadedPlan& PlanTable::insert(const Problem& problem, LoadedPlan plan) {
-  if (!find(problem)) problems_.push_back(problem);
+  if (!find(problem)) {
+    relatives_[key_of_relatives(problem)].push_back(problems_.size());
+    problems_.push_back(problem);
+  }
   return plans_.insert(ProblemKey(problem), std::move(plan));
 }
 
@@ -53,17 +64,23 @@ const LoadedPlan& PlanTable::postpone(const Problem& problem, LoadedPlan plan, C
   return insert(problem, std::move(plan));
 }
 
-std::vector<Lender> PlanTable::tuned_winners(const KernelFamily& family,
-                                             const std::function<bool(const Problem&)>& is_wanted) const {
+std::vector<Lender> PlanTable::tuned_winners(std::span<const Problem> problems,
+                                             const std::array<SizeRange, 3>& box) const {
   std::vector<Lender> winners;
-  for (const Problem& problem : problems_) {
-    const LoadedPlan* const plan = problem.family == &family && is_wanted(problem) ? find(problem) : nullptr;
-    // A plan that was lent to a graph is listed as the stream's.
-    if (!plan || !plan->winner.tuned || plan->winner.launch_context != problem.launch_context) continue;
-    Lender& lender = winners.emplace_back(Lender{.winner = plan->winner, .problem = problem});
-    lender.problem.extents = plan->winner.tuned_extents;
-    lender.problem.pitches = {};
-    lender.problem.scalars = {};
+  for (const Problem& problem : problems) {
+    const auto relatives = relatives_.find(key_of_relatives(problem));
+    if (relatives == relatives_.end()) continue;
+    for (const std::size_t index : relatives->second) {
+      const Problem& relative = problems_[index];
+      const Winner& winner = find(relative)->winner;
+      // A plan that was lent to a graph is listed as the stream's.
+      if (!winner.tuned || winner.launch_context != relative.launch_context) continue;
+      if (!is_within(winner.tuned_extents, box) && !is_within(problem.extents, winner.sizes)) continue;
+      Lender& lender = winners.emplace_back(Lender{.winner = winner, .problem = relative});
+      lender.problem.extents = winner.tuned_extents;
+      lender.problem.pitches = {};
+      lender.problem.scalars = {};
+    }
   }
   return winners;
 }

@@ -1,9 +1,12 @@
 // PlanTable: the plans that a session has in memory, read on every call without a lock.
 #pragma once
 
+#include <array>
 #include <atomic>
-#include <functional>
+#include <cstddef>
 #include <memory>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include <hone/candidate.h>
@@ -66,9 +69,10 @@ class PlanTable {
   /// after twice as long each time, up to an hour.
   const LoadedPlan& postpone(const Problem& problem, LoadedPlan plan, Clock::duration first_pause);
 
-  /// The winners that were tuned for those problems of a family that are wanted.
-  std::vector<Lender> tuned_winners(const KernelFamily& family,
-                                    const std::function<bool(const Problem&)>& is_wanted) const;
+  /// The winners that were tuned for `problems`, or what differs from one of them in alignment, launch context and
+  /// extents alone: those measured within `box`, and those that serve the extents. `problems` must differ from each
+  /// other in more. Takes as long as there are classes of such problems, however many others have a plan.
+  std::vector<Lender> tuned_winners(std::span<const Problem> problems, const std::array<SizeRange, 3>& box) const;
 
   /// The problem that first got each of the classes with a plan.
   const std::vector<Problem>& problems() const { return problems_; }
@@ -78,11 +82,17 @@ class PlanTable {
   const Error* failure(const Problem& problem) const { return failures_.find(ProblemKey(problem)); }
 
  private:
+  struct HashOfKey {
+    std::size_t operator()(const ProblemKey& key) const { return key.bits(); }
+  };
+
   const LoadedPlan& insert(const Problem& problem, LoadedPlan plan);
 
   const bool replaces_untuned_;
   std::atomic<bool> is_pinned_ = false;
   std::vector<Problem> problems_;
+  /// Indices into problems_ of those that differ in alignment, launch context and extents alone.
+  std::unordered_map<ProblemKey, std::vector<std::size_t>, HashOfKey> relatives_;
   AppendOnlyMap<ProblemKey, LoadedPlan> plans_;
   AppendOnlyMap<ProblemKey, Error> failures_;
 };

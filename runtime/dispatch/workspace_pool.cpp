@@ -1,5 +1,6 @@
 #include "runtime/dispatch/workspace_pool.h"
 
+#include <array>
 #include <string>
 #include <thread>
 
@@ -16,15 +17,23 @@ namespace {
 
 constexpr int kStreamsPerAllocation = 8;
 
+constexpr std::array<std::byte, kWorkspaceHeaderBytes> kZeros{};
+
+DeviceBuffer allocate_workspaces(const std::shared_ptr<Device>& device, int count) {
+  const TraceRange traced([] { return std::string("allocate"); });
+  return DeviceBuffer(device, static_cast<std::size_t>(count) * kWorkspaceBytes);
+}
+
 }  // namespace
 
 DeviceBuffer make_workspaces(const std::shared_ptr<Device>& device, int count) {
   const TraceRange traced([] { return std::string("workspaces"); });
-  DeviceBuffer buffer(device, static_cast<std::size_t>(count) * kWorkspaceBytes);
+  DeviceBuffer buffer = allocate_workspaces(device, count);
   const OwnStream stream(*device);
+  // Copies, since the first fill of a process loads the driver's kernels for fills.
   for (int i = 0; i < count; ++i)
-    device->fill_bytes(buffer.as<std::byte>() + static_cast<std::size_t>(i) * kWorkspaceBytes, 0, kWorkspaceHeaderBytes,
-                       stream.get());
+    device->copy_to_device(buffer.as<std::byte>() + static_cast<std::size_t>(i) * kWorkspaceBytes, kZeros.data(),
+                           kZeros.size(), stream.get());
   device->synchronize(stream.get());
   return buffer;
 }

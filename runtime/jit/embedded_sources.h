@@ -7,6 +7,9 @@
 
 namespace hone::embedded {
 
+/// Not constexpr: g++ tries to evaluate the constructors of an array of texts, which takes it 4 s for the templates.
+inline SourceFile source_file(const char* name, const char* text) { return {name, text}; }
+
 /// kernel_templates/: what every device compiles.
 std::span<const SourceFile> kernel_templates();
 

@@ -76,6 +76,12 @@ std::array<SizeRange, 3> size_ranges(const Extents& extents) {
   return {range(extents[0]), range(extents[1]), range(extents[2])};
 }
 
+bool is_within(const Extents& extents, const std::array<SizeRange, 3>& ranges) {
+  for (std::size_t i = 0; i < extents.size(); ++i)
+    if (extents[i] < ranges[i].first || extents[i] > ranges[i].last) return false;
+  return true;
+}
+
 double shape_distance(const Extents& a, const Extents& b) {
   const auto octaves = [](std::int64_t extent) {
     return std::log2(static_cast<double>(std::max<std::int64_t>(extent, 1)));

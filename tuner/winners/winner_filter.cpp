@@ -80,10 +80,7 @@ bool WinnerFilter::serves_shape(const cache::ProblemRecord& problem) const {
   const FamilyRow* row = find_family(problem.family);
   const std::optional<Extents> extents =
       extents_of(*shape_, row ? row->family().extent_names().size() : shape_->size());
-  if (!extents) return false;
-  for (std::size_t i = 0; i < extents->size(); ++i)
-    if ((*extents)[i] < problem.sizes[i].first || (*extents)[i] > problem.sizes[i].last) return false;
-  return true;
+  return extents && cache::is_within(*extents, problem.sizes);
 }
 
 }  // namespace hone::tuner

@@ -103,6 +103,9 @@ std::array<int, 3> size_classes(const Extents& extents);
 /// them differently.
 std::array<SizeRange, 3> size_ranges(const Extents& extents);
 
+/// True if each extent is in its range.
+bool is_within(const Extents& extents, const std::array<SizeRange, 3>& ranges);
+
 /// The distance of two shapes in octaves: √(Σ log₂²(aᵢ ÷ bᵢ)) over the extents. So 1024 × 1 and 1 × 1024 are 14 octaves
 /// apart. An extent of 0 counts as 1.
 double shape_distance(const Extents& a, const Extents& b);

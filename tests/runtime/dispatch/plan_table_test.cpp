@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "runtime/dispatch/winner_checks.h"
 #include "tests/runtime/support/total_family.h"
@@ -13,6 +16,7 @@ namespace hone {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -111,12 +115,31 @@ TEST_F(PlanTableTest, TunedWinnersOfAFamilyAreListedOnce) {
   install(family_.problem(3 * kSize), false);
   plans_.lend_to_graph(in_context(family_.problem(2 * kSize), LaunchContext::graph),
                        *plans_.find(family_.problem(2 * kSize)));
-  const auto all = [](const Problem&) { return true; };
-  const std::vector<Lender> winners = plans_.tuned_winners(family_, all);
+  constexpr std::array<SizeRange, 3> kAll{{{0, 100 * kSize}, {0, 1}, {0, 1}}};
+  const std::vector<Lender> winners = plans_.tuned_winners(std::span(&problem_, 1), kAll);
   ASSERT_THAT(winners, SizeIs(1));
   EXPECT_EQ(winners[0].problem.launch_context, LaunchContext::stream);
-  EXPECT_THAT(plans_.tuned_winners(TotalFamily(), all), IsEmpty());
-  EXPECT_THAT(plans_.tuned_winners(family_, [](const Problem&) { return false; }), IsEmpty());
+  const TotalFamily other;
+  EXPECT_THAT(plans_.tuned_winners(std::vector{other.problem(kSize)}, kAll), IsEmpty());
+}
+
+TEST_F(PlanTableTest, TunedWinnersAreThoseOfRelativesWithinTheBox) {
+  Problem misaligned = family_.problem(2 * kSize), f64 = misaligned, reproducible = misaligned;
+  misaligned.alignment = 4;
+  f64.dtype = DType::f64;
+  reproducible.numerics = Numerics::reproducible;
+  for (const Problem& each : {misaligned, graph_problem(), f64, reproducible, family_.problem(8 * kSize)})
+    install(each, true);
+  const auto extents_of = [&](const Problem& problem, std::int64_t last) {
+    std::vector<std::int64_t> extents;
+    for (const Lender& lender : plans_.tuned_winners(std::span(&problem, 1), {{{0, last}, {0, 1}, {0, 1}}}))
+      extents.push_back(lender.problem.extents[0]);
+    return extents;
+  };
+  EXPECT_THAT(extents_of(problem_, 8 * kSize), ElementsAre(2 * kSize, kSize, 8 * kSize));
+  EXPECT_THAT(extents_of(problem_, 2 * kSize), ElementsAre(2 * kSize, kSize));
+  EXPECT_THAT(extents_of(family_.problem(8 * kSize + 1), kSize), ElementsAre(kSize, 8 * kSize)) << "the last serves it";
+  EXPECT_THAT(extents_of(f64, 8 * kSize), ElementsAre(2 * kSize));
 }
 
 TEST_F(PlanTableTest, AFailureIsThatOfTheWholeClass) {

@@ -12,6 +12,8 @@
 namespace hone {
 namespace {
 
+constexpr std::size_t kPoisonEvery = 64 * 1024, kPoisonBytes = 256;
+
 constexpr std::string_view kFormat = "fake";
 
 /// A loaded kernel: Kernel::handle points to one.
@@ -142,6 +144,9 @@ void* FakeDevice::allocate(std::size_t bytes) {
   void* pointer = nullptr;
   if (posix_memalign(&pointer, 256, std::max<std::size_t>(bytes, 1)) != 0)
     throw Error(ErrorCode::out_of_memory, "no memory");
+  // Uninitialised memory is not zero; here and there, since a test of every byte would take long.
+  for (std::size_t offset = 0; offset < bytes; offset += kPoisonEvery)
+    std::memset(static_cast<std::byte*>(pointer) + offset, 0xa5, std::min(kPoisonBytes, bytes - offset));
   const std::scoped_lock lock(mutex_);
   memory_[reinterpret_cast<std::uintptr_t>(pointer)] = std::max<std::size_t>(bytes, 1);
   return pointer;
@@ -175,6 +180,7 @@ void FakeDevice::copy_on_device(void* to, const void* from, std::size_t bytes, S
 }
 void FakeDevice::fill_bytes(void* to, int byte_value, std::size_t bytes, Stream stream) {
   require_found();
+  ++fills_;
   enqueue_on(stream);
   if (bytes > 0) std::memset(to, byte_value, bytes);
 }
