@@ -153,6 +153,22 @@ TEST_F(KernelFile, PlantedBugsAreFoundWithTheirLines) {
 }
 #endif
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose memory large runs would take
+TEST_F(KernelFile, WhatEndsTheLargeRunFailsTheCheckWithTheSizes) {
+  const auto check = [&](const std::string& statement) {
+    write_file(folder_ / "axpy.cu", "#ifdef HONE_HOST_DEVICE\nextern \"C\" void _exit(int);\n#endif\n" +
+                                        replaced(kSource, "if (i < n)", "if (n > 100000) " + statement + "if (i < n)"));
+    const std::string name = statement.substr(0, 6) + ".json";
+    write_file(folder_ / name, kKernel);
+    const CommandRun run = hone({"check", path(name), "--order", "forward"});
+    EXPECT_EQ(run.code, 1) << run.out << run.err;
+    return run;
+  };
+  EXPECT_THAT(check("__trap();").out, Names("4 of 4 policies", "axpy run f32 2146435071", "__trap()", "axpy.cu:7"));
+  EXPECT_THAT(check("_exit(3);").out, Names("axpy run f32 2146435071", "ended", "exit status 3"));
+}
+#endif
+
 TEST_F(KernelFile, AReportMayBeJson) {
   const CommandRun right = hone({"check", path("axpy.json"), "--order", "forward", "--json"});
   EXPECT_EQ(right.code, 0) << right.err;

@@ -26,6 +26,17 @@ namespace {
 using Json = nlohmann::json;
 using Judge = std::function<std::string(const HostCheckReport&)>;
 
+/// Stands before the report, where JSON may have white space, once HostCheck::large has begun.
+constexpr char kLargeBegan = '\n';
+
+void write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    if (written < 0 && errno != EINTR) _exit(1);
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
 /// Returns what the child has to say: a report, or the error that was thrown.
 std::string checked(const HostCheck& check, const Judge& judge) {
   Json json;
@@ -49,15 +60,17 @@ std::string checked(const HostCheck& check, const Judge& judge) {
   if (getppid() != parent) _exit(1);
   std::string text;
   try {
-    text = checked(check, judge);
+    HostCheck announced = check;
+    if (announced.large)
+      announced.large->run = [run = check.large->run, report](const HostRun& host) {
+        write_all(report, {&kLargeBegan, 1});
+        run(host);
+      };
+    text = checked(announced, judge);
   } catch (...) {
     _exit(1);  // out of memory: there is no report
   }
-  for (std::string_view rest = text; !rest.empty();) {
-    const ssize_t written = write(report, rest.data(), rest.size());
-    if (written < 0 && errno != EINTR) _exit(1);
-    if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  write_all(report, text);
   std::fflush(stdout);
   _exit(0);
 }
@@ -101,9 +114,12 @@ HostCheckReport check_in_child(const HostCheck& check, const Judge& judge) {
   HostCheckReport report;
   if (json.is_discarded() || !json.is_object()) {
     report.failed_order = check.orders.front();
-    report.failure = fmt::format("the process of the check ended {}, before the check was over\n"
-                                 "  a kernel may not end it: look for calls of exit functions, and at what runs when the "
-                                 "file is loaded, such as constructors of global variables", spell_status(status));
+    const bool ended_large = text.starts_with(kLargeBegan);
+    report.failure = fmt::format("{}the process of the check ended {}, before the check was over\n"
+                                 "  a kernel may not end it: look for addresses without memory, for calls of exit "
+                                 "functions, and at what runs when the file is loaded, such as constructors of global "
+                                 "variables",
+                                 ended_large ? fmt::format("with {}: ", check.large->label) : "", spell_status(status));
     return report;
   }
   if (json.contains("error")) throw Error(static_cast<ErrorCode>(json["error"].get<int>()), json["message"]);

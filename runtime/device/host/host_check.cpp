@@ -54,7 +54,7 @@ class Run {
     };
     options_.on_failure = [this](const BlockFailure& failure) {
       using enum BlockFailure::Kind;
-      has_overflowed_ = failure.kind == signed_overflow;
+      has_divided_by_zero_ = failure.kind == arithmetic_fault;
       ran_too_long_ = failure.kind == deadline || failure.kind == endless_lane || failure.kind == endless_block;
     };
   }
@@ -74,8 +74,8 @@ class Run {
   /// True if the kernel was stopped when it accessed memory near a buffer.
   bool has_left_buffer() const { return has_left_buffer_; }
 
-  /// True if it was stopped at a signed overflow.
-  bool has_overflowed() const { return has_overflowed_; }
+  /// True if it was stopped when it divided an integer by zero.
+  bool has_divided_by_zero() const { return has_divided_by_zero_; }
 
   /// True if it was stopped because a thread or a block took too long.
   bool ran_too_long() const { return ran_too_long_; }
@@ -115,7 +115,7 @@ class Run {
   const std::function<void(const HostRun&)>& make_;
   std::vector<GuardedMemory> memory_;
   std::vector<void*> pointers_;
-  bool has_left_buffer_ = false, has_overflowed_ = false, ran_too_long_ = false;
+  bool has_left_buffer_ = false, has_divided_by_zero_ = false, ran_too_long_ = false;
 };
 
 /// The contents of all buffers after one run.
@@ -220,7 +220,7 @@ std::string lost_updates(const HostCheck& check, HostCheckReport& report) {
   }
 }
 
-/// Runs HostCheck::large: the report of an access out of bounds or a signed overflow, "" when there is none.
+/// Runs HostCheck::large: the report of what ended it, "" when nothing did.
 std::string large_fault(const Compiled& compiled, HostCheckReport& report) {
   if (!compiled.check.large) return "";
   const HostLargeRun& large = *compiled.check.large;
@@ -240,14 +240,17 @@ std::string large_fault(const Compiled& compiled, HostCheckReport& report) {
       run.run();
       fault = run.overwritten();
     } catch (const Error& error) {
-      // Its buffers hold zeros, which may be at fault for all else, such as a division.
-      if (run.has_left_buffer() || run.has_overflowed()) fault = error.what();
-      else if (!run.ran_too_long()) report.large_not_run = fmt::format("it was not finished: {}", error.what());
+      if (run.ran_too_long()) return "";
+      // A division may be the fault of its buffers, which hold zeros.
+      if (error.code() != ErrorCode::device_failed || run.has_divided_by_zero())
+        report.large_not_run = fmt::format("it was not finished: {}", error.what());
+      else
+        fault = error.what();
     }
   } catch (const std::bad_alloc&) {
     report.large_not_run = "there are no addresses for its buffers";
   }
-  return fault.empty() ? "" : fmt::format("with {}: {}", large.label, fault);
+  return fault.empty() ? "" : fmt::format("with {} and zeros in all arrays: {}", large.label, fault);
 }
 
 }  // namespace

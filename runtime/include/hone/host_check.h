@@ -132,7 +132,8 @@ struct HostCheckReport {
 /// - with every access traced, which finds places that several threads change, as by `x += 1`, without an atomic
 ///   function or a barrier: the sum is right here, and not on a GPU.
 ///
-/// After these, HostCheck::large is run, of which only accesses out of bounds of buffers and signed overflow count.
+/// After these, HostCheck::large is run. What ends it is a fault, unless an integer was divided by zero, since its
+/// buffers hold zeros, or a thread took long: HostCheckReport::large_not_run then tells, or nothing.
 /// If results depend on the order, the traced run names the accesses that nothing orders.
 ///
 /// In a library that was built with a sanitizer, the sanitizer watches the bounds of buffers instead. ThreadSanitizer

@@ -155,17 +155,22 @@ TEST(CheckOnHost, AnIndexBeyondASharedArrayIsNamed) {
                                           "out[blockIdx.x * 32 + threadIdx.x] = flat[threadIdx.x];")).failure, "");
 }
 
-TEST(CheckOnHost, IndicesThatOverflowAreFoundWithoutTheMemory) {
+/// Also runs the body as 46351 × 46349 threads.
+HostCheckReport check_large(const std::string& body) {
   static constexpr int kWidth = 46351, kHeight = 46349;
-  const auto failure = [&](const std::string& body) {
-    HostCheck check = check_of(body);
-    check.large = HostLargeRun{.label = "46351x46349 elements",
-                               .buffer_bytes = {std::uint64_t{kWidth} * kHeight * sizeof(int)},
-                               .run = [](const HostRun& run) {
-                                 const Dim3 grid{(kWidth + 31) / 32, kHeight}, block{32};
-                                 run.launch(grid, block, 0, run.buffer<int>(0));
-                               }};
-    const HostCheckReport report = check_on_host(check);
+  HostCheck check = check_of(body);
+  check.large = HostLargeRun{.label = "46351x46349 elements",
+                             .buffer_bytes = {std::uint64_t{kWidth} * kHeight * sizeof(int)},
+                             .run = [](const HostRun& run) {
+                               const Dim3 grid{(kWidth + 31) / 32, kHeight}, block{32};
+                               run.launch(grid, block, 0, run.buffer<int>(0));
+                             }};
+  return check_on_host(check);
+}
+
+TEST(CheckOnHost, IndicesThatOverflowAreFoundWithoutTheMemory) {
+  const auto failure = [](const std::string& body) {
+    const HostCheckReport report = check_large(body);
     EXPECT_EQ(report.large_not_run, "");
     return report.failure;
   };
@@ -177,6 +182,17 @@ TEST(CheckOnHost, IndicesThatOverflowAreFoundWithoutTheMemory) {
   // Unsigned arithmetic wraps, which is right in C++, and leads out of the buffer as an int.
   EXPECT_THAT(failure(place + "  out[(int)(blockIdx.y * width + x)] = 1;"),
               AllOf(Names("46351x46349", "before"), HasLine("unit.cu:4"), HasLine("buffer", "\"out\"")));
+}
+
+TEST(CheckOnHost, WhatEndsTheLargeRunIsAFault) {
+  const std::string only_there = "if (gridDim.x > 2 && blockIdx.x > 0)\n";
+  EXPECT_THAT(check_large(only_there + "__trap();").failure,
+              AllOf(Names("46351x46349", "__trap()"), HasLine("thread (0,0,0)", "unit.cu:3")));
+  EXPECT_THAT(check_large(only_there + "*(int*)8 = 1;").failure, AllOf(Names("46351x46349", "0x8"), HasLine("unit.cu:3")));
+  // The zeros that its buffers hold are at fault.
+  const HostCheckReport divided = check_large("if (gridDim.x > 2) out[0] = 7 / out[1];");
+  EXPECT_EQ(divided.failure, "");
+  EXPECT_THAT(divided.large_not_run, Names("divided", "zero"));
 }
 #endif
 
