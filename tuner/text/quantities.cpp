@@ -2,34 +2,22 @@
 
 #include <fmt/core.h>
 
+#include <hone/error.h>
+#include <hone/sdk/count_text.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "tuner/text/command_error.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
 namespace {
-
-struct SizeUnit {
-  std::string_view name;
-  std::int64_t factor;
-};
-
-constexpr std::array<SizeUnit, 9> kSizeUnits{{{"k", 1000},
-                                              {"K", 1000},
-                                              {"M", 1'000'000},
-                                              {"G", 1'000'000'000},
-                                              {"T", 1'000'000'000'000},
-                                              {"Ki", std::int64_t{1} << 10},
-                                              {"Mi", std::int64_t{1} << 20},
-                                              {"Gi", std::int64_t{1} << 30},
-                                              {"Ti", std::int64_t{1} << 40}}};
 
 struct TimeUnit {
   std::string_view name;
@@ -42,36 +30,6 @@ constexpr double kMaxDurationMs = 24 * 3'600'000.0;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Splits "64Ki" after its digits; underscores between digits are dropped.
-std::pair<std::string, std::string_view> split_number(std::string_view text) {
-  std::string digits;
-  std::size_t end = 0;
-  for (; end < text.size() && (is_digit(text[end]) || (text[end] == '_' && end > 0)); ++end) {
-    if (text[end] != '_') digits.push_back(text[end]);
-  }
-  return {digits, text.substr(end)};
-}
-
-std::optional<std::int64_t> parse_integer(std::string_view digits) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
-}
-
-/// a·b, or nullopt past kMaxSize.
-std::optional<std::int64_t> multiply(std::optional<std::int64_t> a, std::int64_t b) {
-  if (!a || (b != 0 && *a > kMaxSize / b)) return std::nullopt;
-  return *a * b;
-}
-
-std::optional<std::int64_t> multiply_by_power(std::optional<std::int64_t> value, std::int64_t base,
-                                              std::int64_t exponent) {
-  if (base <= 1) return base == 1 ? value : multiply(value, exponent == 0 ? 1 : 0);
-  for (; exponent > 0 && value && *value != 0; --exponent) value = multiply(value, base);
-  return value;
-}
-
 [[noreturn]] void refuse_size(std::string_view text, std::string_view why) {
   throw CommandError(
       ExitCode::usage,
@@ -80,65 +38,40 @@ std::optional<std::int64_t> multiply_by_power(std::optional<std::int64_t> value,
                   text, why));
 }
 
-/// Returns what the unit behind the number of a size stands for.
-std::int64_t unit_factor(std::string_view text, std::string_view name) {
-  for (const SizeUnit& unit : kSizeUnits)
-    if (unit.name == name) return unit.factor;
-  refuse_size(text, fmt::format("'{}' is no unit that is known here", name));
-}
-
-/// "1.5e6" and "1.5M": `whole`, a point and `behind`. Throws where that is no whole number.
-std::optional<std::int64_t> evaluate_decimal(std::string_view text, const std::string& whole, std::string_view behind) {
-  auto [fraction, rest] = split_number(behind);
-  while (fraction.ends_with('0')) fraction.pop_back();
-  std::optional<std::int64_t> factor = 1;
-  if (rest.starts_with('e') || rest.starts_with('E')) {
-    const std::optional<std::int64_t> exponent = parse_integer(rest.substr(1));
-    if (!exponent || *exponent < 0) refuse_size(text, "its exponent is not a number");
-    factor = multiply_by_power(1, 10, *exponent);
-  } else if (!rest.empty()) {
-    factor = unit_factor(text, rest);
-  }
-  std::optional<std::int64_t> scale = multiply_by_power(1, 10, static_cast<std::int64_t>(fraction.size()));
-  std::optional<std::int64_t> scaled = parse_integer(whole + fraction);
-  if (!factor || !scale || !scaled) return std::nullopt;
-  for (std::int64_t* const part : {&*scaled, &*factor}) {
-    const std::int64_t common = std::gcd(*part, *scale);
-    *part /= common;
-    *scale /= common;
-  }
-  if (*scale != 1) refuse_size(text, "it is no whole number");
-  return multiply(scaled, *factor);
-}
-
-/// The value of a well-formed size, nullopt when it is too large. Throws when it is not well formed.
-std::optional<std::int64_t> evaluate_size(std::string_view text) {
-  if (text.starts_with('-')) refuse_size(text, "it is negative");
-  const auto [digits, rest] = split_number(text);
-  if (digits.empty()) refuse_size(text, text.empty() ? "it is empty" : "it does not begin with a number");
-  if (rest.starts_with('.')) return evaluate_decimal(text, digits, rest.substr(1));
-  const std::optional<std::int64_t> number = parse_integer(digits);
-  if (rest.empty()) return number;
-  if (rest.front() == '^' || rest.front() == 'e' || rest.front() == 'E') {
-    const std::optional<std::int64_t> exponent = parse_integer(rest.substr(1));
-    if (rest.size() < 2 || !std::all_of(rest.begin() + 1, rest.end(), is_digit)) {
-      refuse_size(text, "its exponent is not a number");
-    }
-    if (!exponent || !number) return std::nullopt;
-    return rest.front() == '^' ? multiply_by_power(1, *number, *exponent) : multiply_by_power(number, 10, *exponent);
-  }
-  return multiply(number, unit_factor(text, rest));
-}
-
 }  // namespace
 
 std::int64_t parse_size(std::string_view text) {
-  const std::optional<std::int64_t> size = evaluate_size(text);
-  if (!size || *size > kMaxSize) refuse_size(text, "it is beyond 2^53 elements, more than any device holds");
+  std::optional<std::int64_t> size;
+  try {
+    size = parse_count(text);
+  } catch (const Error& error) {
+    refuse_size(text, error.what());
+  }
+  if (!size) refuse_size(text, "it is beyond 2^53 elements, more than any device holds");
   if (*size < 1)
     refuse_size(text, "there is nothing to tune below 1 element (an x stands between extents: there are no hexadecimal "
                       "sizes)");
   return *size;
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  const bool has_sign = text.starts_with('-') || text.starts_with('+');
+  const bool is_negative = text.starts_with('-');
+  if (has_sign) text.remove_prefix(1);
+  const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+  if (is_hexadecimal) text.remove_prefix(2);
+  std::string digits;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_within = i > 0 && i + 1 < text.size() && is_digit(text[i - 1]) && is_digit(text[i + 1]);
+    if (text[i] != '_' || !is_within) digits.push_back(text[i]);
+  }
+  if (digits.starts_with('-')) return std::nullopt;
+  double value = 0;
+  const char* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, value,
+                                            is_hexadecimal ? std::chars_format::hex : std::chars_format::general);
+  if (error != std::errc{} || end != last) return std::nullopt;
+  return is_negative ? -value : value;
 }
 
 std::chrono::milliseconds parse_duration(std::string_view text) {
@@ -159,14 +92,13 @@ std::chrono::milliseconds parse_duration(std::string_view text) {
 }
 
 std::int64_t parse_age(std::string_view text) {
-  constexpr std::array<SizeUnit, 6> kAgeUnits{
+  constexpr std::array<std::pair<std::string_view, std::int64_t>, 6> kAgeUnits{
       {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86'400}, {"w", 604'800}, {"y", 31'536'000}}};
-  const auto [digits, rest] = split_number(text);
-  const auto* unit =
-      std::find_if(kAgeUnits.begin(), kAgeUnits.end(), [rest = rest](const SizeUnit& u) { return u.name == rest; });
-  std::optional<std::int64_t> seconds;
-  if (unit != kAgeUnits.end()) seconds = multiply(parse_integer(digits), unit->factor);
-  if (seconds) return *seconds;
+  std::int64_t number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  for (const auto& [name, seconds] : kAgeUnits)
+    if (error == std::errc{} && unit == name && number >= 0 && number <= kMaxSize / seconds) return number * seconds;
   throw CommandError(ExitCode::usage,
                      fmt::format("'{}' is not an age; ages are a whole number and s, min, h, d, w or y, such as 12h "
                                  "or 30d",
@@ -174,13 +106,7 @@ std::int64_t parse_age(std::string_view text) {
 }
 
 std::int64_t parse_bytes(std::string_view text) {
-  std::string_view number = text;
-  if (number.ends_with('B')) number.remove_suffix(1);
-  try {
-    if (const std::optional<std::int64_t> bytes = evaluate_size(number)) return *bytes;
-  } catch (const CommandError&) {
-    // It speaks of elements.
-  }
+  if (const std::optional<std::int64_t> bytes = parse_byte_count(text)) return *bytes;
   throw CommandError(ExitCode::usage,
                      fmt::format("'{}' is not a number of bytes; such are 1000000, 64Mi, 64MiB and 1Gi", text));
 }

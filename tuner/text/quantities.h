@@ -3,19 +3,25 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include <hone/sdk/count_text.h>
+
 namespace hone::tuner {
 
-/// Elements of the largest problem that can be asked for, 2^53: beyond what any device holds, and far enough below
-/// 2^63 that byte counts cannot overflow.
-inline constexpr std::int64_t kMaxSize = std::int64_t{1} << 53;
+/// Elements of the largest problem that can be asked for.
+inline constexpr std::int64_t kMaxSize = kMostCount;
 
 /// A count of elements: "1000", "1_000_000", "1e6", "1.5e6", "2^20", or a number with k M G T (powers of 1000) or
 /// Ki Mi Gi Ti (powers of 1024), such as "1.5M", where that is a whole number. Throws CommandError(usage) for anything
 /// else and outside 1 … kMaxSize.
 std::int64_t parse_size(std::string_view text);
+
+/// A number of any size: "-2.5", "1e6", "1_000", "0x1.8p3", "inf" or "nan", with or without a sign; nullopt for
+/// anything else, and for what is beyond the range of a double.
+std::optional<double> parse_number(std::string_view text);
 
 /// A time: a decimal number and one of ms, s, min, m, h; "500ms", "1.5s". At least 1 ms and at most 24 h. Throws
 /// CommandError(usage).

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tests/support/names.h"
 #include "tuner/text/command_error.h"
 
@@ -20,6 +22,19 @@ std::string refusal(const std::function<void()>& parse) {
     return error.what();
   }
   return "";
+}
+
+TEST(Quantities, NumbersAreDecimalHexadecimalOrNone) {
+  EXPECT_EQ(parse_number("-2.5"), -2.5);
+  EXPECT_EQ(parse_number("1e6"), 1e6);
+  EXPECT_EQ(parse_number("+1_000"), 1000);
+  EXPECT_EQ(parse_number("0x1.8p3"), 12);
+  EXPECT_EQ(parse_number("-0x10"), -16);
+  EXPECT_EQ(parse_number("inf"), INFINITY);
+  EXPECT_EQ(parse_number("-inf"), -INFINITY);
+  EXPECT_TRUE(std::isnan(parse_number("nan").value()));
+  for (const char* const text : {"", "-", "--1", "+-1", "0x", "1_", "_1", "1e400", "1 ", " 1", "1x"})
+    EXPECT_EQ(parse_number(text), std::nullopt) << text;
 }
 
 TEST(ParseSize, ReadsEverySpelling) {
