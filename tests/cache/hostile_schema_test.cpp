@@ -32,7 +32,7 @@ class CacheHostileSchema : public CacheStore {
     for (std::size_t i = 0; i < actions.size(); ++i) {
       EXPECT_EQ(fault_of(actions[i], file_, words), StoreFault::foreign) << change << ", action " << i;
     }
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5)) << change;
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60)) << change;
     EXPECT_TRUE(read_bytes(file_) == changed) << change;
     write_bytes(file_, intact);
   }
@@ -95,7 +95,7 @@ TEST_F(CacheHostileSchema, NewerFileMayHaveViewsButTheyAreNotRun) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_TRUE(store_.find(query_));
   EXPECT_EQ(store_.winners().size(), 1u);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST_F(CacheLayers, WriterThatStoppedIsWaitedForOnce) {
     all.publish(wider(sample_));
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < 3; ++i) all.publish(wider(sample_));
-    EXPECT_LT(std::chrono::steady_clock::now() - start, 3s) << "each would have waited 5 s";
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 5s) << "each would have waited 5 s";
     EXPECT_THAT(reports_, SizeIs(4));
   }
   all.publish(wider(sample_));
@@ -201,7 +201,7 @@ TEST_F(CacheLayers, LockedFileCostsItsTimeOnceAndServesAgainLater) {
     EXPECT_FALSE(all.find(query_));
     const auto start = std::chrono::steady_clock::now();
     for (int call = 0; call < 100; ++call) EXPECT_FALSE(all.find(query_));
-    EXPECT_LT(std::chrono::steady_clock::now() - start, 500ms);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 1s) << "each would have waited 30 ms";
     EXPECT_THAT(reports_, IsEmpty()) << "it may be free in a moment";
     std::this_thread::sleep_for(1100ms);
     EXPECT_FALSE(all.find(query_));
@@ -221,7 +221,7 @@ TEST_F(CacheLayers, ALockSaysNothingOfAClaimAndIsWaitedForOnce) {
     EXPECT_EQ(all.claim(sample_.key, nullptr, "a", 60s, 500ms), ClaimState::locked);
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < 3; ++i) EXPECT_EQ(all.claim(sample_.key, nullptr, "a", 60s, 5s), ClaimState::locked);
-    EXPECT_LT(std::chrono::steady_clock::now() - start, 3s) << "each would have waited 5 s";
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 5s) << "each would have waited 5 s";
   }
   EXPECT_EQ(all.claim(sample_.key, nullptr, "a", 60s, 5s), ClaimState::taken);
 }

@@ -1,7 +1,7 @@
 // Many processes with one empty cache and the same calls: whether one of them tunes each problem, and what it costs the
 // others. `herd 32 5 500 4`: 32 processes, 5 problems, a budget of 500 ms, 4 of the processes killed. The cache is
-// maintained without a pause meanwhile. Fails where a problem is tuned twice, a call takes longer than twice its
-// budget and one tuning, or the cache cannot be used.
+// maintained without a pause meanwhile. Fails where a problem is tuned twice, a call waits twice or takes ten times as
+// long as two budgets and one tuning, or the cache cannot be used.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ struct Report {
   int problem = 0;
   double ms = 0;
   bool has_tuned = false;
-  bool has_waited = false;
+  int waits = 0;
   int compiles = 0;
   int cache_failures = 0;
   char failure[200] = "";
@@ -61,7 +61,7 @@ void call_all(const Setting& setting, const std::filesystem::path& cache, int pi
     Report report{.problem = i,
                   .ms = ms_since(start),
                   .has_tuned = after.tunings > before.tunings,
-                  .has_waited = after.waits > before.waits,
+                  .waits = static_cast<int>(after.waits - before.waits),
                   .compiles = static_cast<int>(after.compiles - before.compiles),
                   .cache_failures = static_cast<int>(after.cache_failures - before.cache_failures)};
     std::snprintf(report.failure, sizeof report.failure, "%s", after.last_cache_failure.c_str());
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
   const auto begin = Clock::now();
   const std::vector<Report> reports = run(setting, cache);
 
-  int tunings = 0, failures = 0, compiles = 0;
+  int tunings = 0, failures = 0, compiles = 0, most_waits = 0;
   double longest_call = 0, longest_tuning = 0;
   std::multiset<int> tuned;
   const char* failure = "";
@@ -149,15 +149,17 @@ int main(int argc, char** argv) {
     failures += report.cache_failures;
     if (report.cache_failures > 0) failure = report.failure;
     longest_call = std::max(longest_call, report.ms);
-    if (report.has_tuned && !report.has_waited) longest_tuning = std::max(longest_tuning, report.ms);
+    most_waits = std::max(most_waits, report.waits);
+    if (report.has_tuned && report.waits == 0) longest_tuning = std::max(longest_tuning, report.ms);
   }
-  const double allowed = 2 * static_cast<double>(setting.budget.count()) + longest_tuning;
+  // A call compiles as well, and other programs may keep the machine busy; waiting for a claim to end takes longer.
+  const double allowed = 10 * (2 * static_cast<double>(setting.budget.count()) + longest_tuning);
   std::printf("%zu calls of %d processes in %.1f s: %d tunings of %d problems, %d compilations, longest call %.0f ms, "
               "longest tuning %.0f ms, %zu winners stored, %d failures of the cache%s%s\n",
               reports.size(), setting.processes, ms_since(begin) / 1000, tunings, setting.problems, compiles,
               longest_call, longest_tuning, hone::cache::Store(cache).winners().size(), failures,
               *failure != '\0' ? ": " : "", failure);
-  bool is_right = failures == 0 && longest_call <= allowed;
+  bool is_right = failures == 0 && most_waits <= 1 && longest_call <= allowed;
   for (int problem = 0; problem < setting.problems; ++problem)
     is_right = is_right && tuned.count(problem) <= 1 && (setting.kills > 0 || tuned.count(problem) == 1);
   const auto expected = static_cast<std::size_t>((setting.processes - setting.kills) * setting.problems);

@@ -121,7 +121,7 @@ TEST_F(SessionClaimsTest, WaitsNoLongerThanItsOwnBudget) {
   Session session(device_, hasty);
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 30s) << "not as long as the claim holds";
   EXPECT_EQ(session.counters().waits, 1u);
 }
 
@@ -172,7 +172,7 @@ TEST_F(SessionClaimsTest, TunesLaterWhatAnotherProcessHasGivenUp) {
   std::this_thread::sleep_for(hasty.tune_budget + 50ms);
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(launch(session).source, ChoiceSource::memory);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 2 * hasty.tune_budget) << "who has waited once waits no more";
+  EXPECT_EQ(session.counters().waits, 1u) << "who has waited once waits no more";
   cache::Store(file_).release(key, "another");
   ChoiceSource source = ChoiceSource::memory;
   for (const auto end = start + 60s; source != ChoiceSource::tuned && std::chrono::steady_clock::now() < end;) {
