@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -15,10 +13,12 @@
 #include <fmt/format.h>
 
 #include <hone/error.h>
+#include <hone/sdk/count_text.h>
 #include <hone/session.h>
 
 #include "cache/store.h"
 #include "runtime/dispatch/share_folders.h"
+#include "runtime/jit/nvrtc_compiler.h"
 
 namespace hone {
 namespace {
@@ -139,26 +139,10 @@ Objective chosen_objective() {
 std::int64_t max_bytes(std::int64_t otherwise) {
   const auto text = variable("HONE_CACHE_MAX_BYTES");
   if (!text) return otherwise;
-  constexpr std::array<std::pair<std::string_view, std::int64_t>, 10> kUnits{{{"", 1},
-                                                                             {"k", 1000},
-                                                                             {"K", 1000},
-                                                                             {"M", 1'000'000},
-                                                                             {"G", 1'000'000'000},
-                                                                             {"T", 1'000'000'000'000},
-                                                                             {"Ki", std::int64_t{1} << 10},
-                                                                             {"Mi", std::int64_t{1} << 20},
-                                                                             {"Gi", std::int64_t{1} << 30},
-                                                                             {"Ti", std::int64_t{1} << 40}}};
-  std::int64_t number = -1;
-  const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), number);
-  std::string_view unit = text->substr(static_cast<std::size_t>(end - text->data()));
-  if (unit.ends_with('B')) unit.remove_suffix(1);
-  for (const auto& [name, factor] : kUnits) {
-    if (failure != std::errc{} || unit != name || number < 0 || number > INT64_MAX / factor) continue;
-    const std::int64_t bytes = number * factor;
-    if (const std::string refusal = cache::refuse_max_bytes(bytes); !refusal.empty())
+  if (const std::optional<std::int64_t> bytes = parse_byte_count(*text)) {
+    if (const std::string refusal = cache::refuse_max_bytes(*bytes); !refusal.empty())
       throw Error(ErrorCode::invalid_argument, fmt::format("HONE_CACHE_MAX_BYTES is '{}': {}", *text, refusal));
-    return bytes;
+    return *bytes;
   }
   throw Error(ErrorCode::invalid_argument,
               fmt::format("HONE_CACHE_MAX_BYTES is '{}'; it can be a number of bytes such as 4000000, 64Mi or 1Gi, and "
@@ -176,7 +160,7 @@ SessionOptions SessionOptions::from_environment() {
   options.cache_max_bytes = max_bytes(options.cache_max_bytes);
   options.load_binaries = is_on("HONE_BINARIES", "on", "off", true);
   options.validate_pointers = is_on("HONE_VALIDATE", "1", "0", false);
-  is_on("HONE_LINE_INFO", "on", "off", false);  // for the CUDA compiler; a mistake is refused without one, too
+  line_info_from_environment();  // for the CUDA compiler; a mistake is refused without one, too
   if (const auto folder = variable("HONE_STATS")) options.stats_folder = std::filesystem::absolute(*folder);
   options.report_cache_failure = [](std::string_view message) { fmt::print(stderr, "hone: {}\n", message); };
   if (!variable("HONE_ON_MISS")) options.report_untuned = say_once;

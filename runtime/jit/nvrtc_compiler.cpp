@@ -106,9 +106,9 @@ void require_architecture(const NvrtcLibrary& nvrtc, std::string_view architectu
                           version_string(nvrtc), nvrtc.path(), architecture, fmt::join(known, ", sm_")));
 }
 
-/// It lets compute-sanitizer and the profilers name source lines and changes no instruction, but makes code more than
-/// twice as large.
-bool wants_line_info() {
+}  // namespace
+
+bool line_info_from_environment() {
   const char* const value = ::secure_getenv("HONE_LINE_INFO");
   const std::string_view text = value ? value : "";
   if (!text.empty() && text != "on" && text != "off")
@@ -116,10 +116,8 @@ bool wants_line_info() {
   return text == "on";
 }
 
-}  // namespace
-
 NvrtcCompiler::NvrtcCompiler(NvrtcSearch search)
-    : search_(std::move(search)), path_(search_.find()), has_line_info_(wants_line_info()) {}
+    : search_(std::move(search)), path_(search_.find()), has_line_info_(line_info_from_environment()) {}
 
 std::string NvrtcCompiler::identity() const { return path_.empty() ? std::string() : file_identity(path_); }
 

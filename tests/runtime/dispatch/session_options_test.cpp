@@ -159,11 +159,12 @@ TEST_F(SessionOptionsTest, ReadsWhetherStoredCodeMayRun) {
 TEST_F(SessionOptionsTest, LimitsOfTheCacheHaveRoomForWinners) {
   for (const auto& [text, bytes] : std::map<const char*, std::int64_t>{
            {"0", 0}, {"1Mi", 1 << 20}, {"1048576", 1 << 20}, {"2Gi", std::int64_t{2} << 30},
-           {"64M", 64'000'000}, {"64MiB", 64 << 20}, {"1T", 1'000'000'000'000}}) {
+           {"64M", 64'000'000}, {"64MiB", 64 << 20}, {"1.5Gi", 3 << 29}, {"2^30", 1 << 30},
+           {"1T", 1'000'000'000'000}}) {
     set("HONE_CACHE_MAX_BYTES", text);
     EXPECT_EQ(SessionOptions::from_environment().cache_max_bytes, bytes);
   }
-  for (const char* text : {"1", "80Ki", "1048575", "-1", "64m", "1.5Gi", "MB", "9999999T", "big"})
+  for (const char* text : {"1", "80Ki", "1048575", "-1", "64m", "1.5", "MB", "9999999T", "big"})
     expect_refused("HONE_CACHE_MAX_BYTES", text);
 }
 
