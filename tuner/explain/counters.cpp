@@ -97,12 +97,7 @@ std::optional<Problem> counted_problem(const cache::StoredWinner& stored, const 
 /// The command as a shell reads it.
 std::string shell_text(const std::vector<std::string>& words) {
   std::string text;
-  for (const std::string& word : words) {
-    const bool is_plain =
-        word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,") ==
-        std::string::npos;
-    text.append(text.empty() ? "" : " ").append(is_plain ? word : shell_quoted(word));
-  }
+  for (const std::string& word : words) text.append(text.empty() ? "" : " ").append(shell_quoted(word));
   return text;
 }
 

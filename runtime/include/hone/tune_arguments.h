@@ -13,7 +13,7 @@ namespace hone {
 /// a program can tune it, with Session::tune().
 std::string tune_arguments(const Problem& problem);
 
-/// Quotes a word for a POSIX shell, whatever it holds: 'it'\''s'.
+/// Spells a word for a POSIX shell, whatever it holds: as it is where that is safe, else in quotes, 'it'\''s'.
 std::string shell_quoted(std::string_view word);
 
 }  // namespace hone

@@ -100,7 +100,7 @@ TEST_F(CacheListCommand, ChoosesTheDevice) {
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.out, "");
   EXPECT_THAT(run.err,
-              Names("6 winners", file_.native(), "'sm_80'", "hone cache list --cache '" + file_.native() + "'"));
+              Names("6 winners", file_.native(), "'sm_80'", "hone cache list --cache " + file_.native()));
 }
 
 TEST_F(CacheListCommand, StatsCountEverything) {
@@ -111,7 +111,7 @@ TEST_F(CacheListCommand, StatsCountEverything) {
   EXPECT_THAT(run.out,
               Names(file_.native(), "version", "9", "keeps", "256 MiB", "6", "3 tuned", "0 lent", "3 untuned",
                     "6 binaries", "3 tunings", "2", "2 toolchains", "1 winner",
-                    "hone cache verify --cache '" + file_.native() + "'"));
+                    "hone cache verify --cache " + file_.native()));
   EXPECT_EQ(json({"stats"})["damaged_winners"], 1);
   EXPECT_EQ(json({"stats"})["trials"], 6);
 }
@@ -121,7 +121,7 @@ TEST_F(CacheListCommand, NothingThereIsNoError) {
     const CommandRun run = hone({command});
     EXPECT_EQ(run.code, 0) << command;
     EXPECT_EQ(run.out, "") << command;
-    EXPECT_THAT(run.err, Names("hone tune --cache '" + file_.native() + "'\n"));
+    EXPECT_THAT(run.err, Names("hone tune --cache " + file_.native() + "\n"));
   }
   EXPECT_TRUE(json({"list"})["groups"].empty());
   EXPECT_EQ(json({"stats"})["exists"], false);

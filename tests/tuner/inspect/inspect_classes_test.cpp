@@ -29,11 +29,11 @@ TEST_F(InspectTest, AWinnerOfTheNearestShapeSaysWhereItWasTuned) {
   EXPECT_THAT(inspect().out, HasLine("nearest", "3 h"));
   EXPECT_THAT(inspect({"1"}).out,
               HasLine("measured", "never", "1048576", "nearest",
-                      "hone tune reduce --op sum --dtype f32 --size 2224366 --cache '" + path_.string() + "'"));
+                      "hone tune reduce --op sum --dtype f32 --size 2224366 --cache " + path_.string()));
   const CommandRun run = testing::run_hone({"explain", "1"}, isolated_environment(path_));
   EXPECT_EQ(run.code, 0);
   EXPECT_THAT(run.out, Names("served", "512t"));
-  EXPECT_THAT(run.out, Names("tuned", "1048576", "nearest", "shape", "--cache '" + path_.string() + "'"));
+  EXPECT_THAT(run.out, Names("tuned", "1048576", "nearest", "shape", "--cache " + path_.string()));
 }
 
 TEST_F(InspectTest, AClassServedByAnotherSizesMeasurementSaysSoAndHasNoFigures) {
