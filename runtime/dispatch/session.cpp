@@ -98,7 +98,11 @@ Resolved Session::Impl::postpone(const Problem& problem) {
 /// `is_noted`: the cache file lists the problem as missed.
 std::string Session::Impl::how_to_tune(const Problem& problem, bool is_noted) const {
   const std::string path = core_.options().cache_path.string(), arguments = tune_arguments(problem);
-  if (arguments.empty() || path.empty()) return "tune it with Session::tune()";
+  if (arguments.empty()) return "tune it with Session::tune(), or in the call (HONE_ON_MISS=tune)";
+  if (path.empty())
+    return fmt::format("without a cache, it can be tuned in the call (HONE_ON_MISS=tune, --on-miss tune, "
+                       "MissPolicy::tune); with one (HONE_CACHE, --cache), ahead: hone tune {} --device {}",
+                       arguments, core_.device()->name());
   return fmt::format("tune it with: hone tune {} --device {} --cache {}", is_noted ? "--missed" : arguments,
                      core_.device()->name(), shell_quoted(path));
 }

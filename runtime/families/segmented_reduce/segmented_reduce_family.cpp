@@ -215,7 +215,7 @@ SegmentedReduceFamily::SegmentedReduceFamily(DType offsets)
 std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
   if (problem.operation >= kReduceOps.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
   const auto refused = [&](std::string_view why) {
-    return fmt::format("{} {} of {} segments of {} elements of {}: {}", name(), op_of(problem).name,
+    return fmt::format("{} {} of {} segments, {} elements of {} in all: {}", name(), op_of(problem).name,
                        segments_of(problem), elements_of(problem), info(problem.dtype).name, why);
   };
   if (op_of(problem).inputs != 1) return refused("takes two arrays; there is no segmented one");
