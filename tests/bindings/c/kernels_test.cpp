@@ -302,6 +302,10 @@ TEST_F(CApi, CallsOfAKernelThatDoNotFitItAreRefused) {
             HONE_INVALID_ARGUMENT);
   EXPECT_EQ(hone_kernel_launch(session_, axpy.kernel(), arrays + 1, 2, &a, 1, &n, 1, nullptr, nullptr),
             HONE_INVALID_ARGUMENT);  // the second is null
+  const double too_large = 1e39;
+  EXPECT_EQ(hone_kernel_launch(session_, axpy.kernel(), arrays, 2, &too_large, 1, &n, 1, nullptr, nullptr),
+            HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_last_error(), AllOf(HasSubstr("a is 1e+39"), HasSubstr("f32")));
   std::int64_t elements[2];
   const std::int64_t negative = -1;
   EXPECT_EQ(hone_kernel_elements(axpy.kernel(), &negative, 1, elements, 2), HONE_INVALID_ARGUMENT);
