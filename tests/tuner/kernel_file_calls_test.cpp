@@ -1,6 +1,7 @@
 // hone run with kernel files: calls that do not fit are refused, and indices are checked.
 #include <gmock/gmock.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ using testing::CommandRun;
 using testing::content;
 using ::testing::HasSubstr;
 using testing::KernelFile;
+using testing::kSource;
 using testing::kKernel;
 using test::Names;
 using ::testing::Not;
@@ -41,7 +43,7 @@ TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
   const CommandRun untuned = hone({"run", kernel, x, x, "-o", out, "--set", "a=1", "--device", "host", "--on-miss",
                                    "error"});
   EXPECT_EQ(untuned.code, 6);
-  EXPECT_THAT(untuned.err, HasSubstr("hone tune '" + kernel + "' --size 3"));
+  EXPECT_THAT(untuned.err, HasSubstr("hone tune " + kernel + " --size 3"));
   write_file(folder_ / "empty.npy", npy_file<float>("<f4", {}));
   const std::string empty = path("empty.npy");
   EXPECT_THAT(refusal({empty, empty, "-o", out, "--set", "a=1"}), Names("empty.npy", "no elements"));
@@ -62,13 +64,24 @@ TEST_F(KernelFile, NumbersThatAScalarCannotBeAreRefused) {
     EXPECT_EQ(run.code, 2) << settings.front();
     return run.err;
   };
-  for (const char* const setting : {"a=", "a=1e400", "a=-1e999", "a=1e39", "a=nan", "a=inf", "a=2x", "a= 2"})
+  for (const char* const setting : {"a=", "a=1e400", "a=-1e999", "a=1e39", "a=2x", "a= 2", "a=--2", "a=0x"})
     EXPECT_THAT(refusal({setting}), Names(setting, "f32"));
+  // What a kernel file may have as a 'value'.
+  for (const char* const number : {"inf", "-inf", "nan", "0x1.8p3", "+1", "1_000"}) {
+    const CommandRun run = hone({"run", kernel, path("x.npy"), path("x.npy"), "-o", path("out.npy"), "--device", "host",
+                                 "--on-miss", "error", "--set", std::string("a=") + number});
+    EXPECT_EQ(run.code, 6) << "it has no winner, and is no mistake: " << run.err;
+    const std::string valued = path(std::string(number) + ".json");
+    const std::string value = R"("a", "type": "f32", "value": ")" + std::string(number) + '"';
+    write_file(valued, replaced(kKernel, R"("a", "type": "f32")", value));
+    EXPECT_EQ(hone({"emit", valued, "--size", "64"}).code, 6) << number;
+  }
   EXPECT_THAT(refusal({"a=1", "a=2"}), Names("a=2", "twice"));
   kernel = path("unsigned.json");
   write_file(kernel, replaced(kKernel, R"("a", "type": "f32")", R"("a", "type": "u32")"));
   for (const char* const setting : {"a=1.5", "a=-1", "a=4294967296", "a=9007199254740993"})
     EXPECT_THAT(refusal({setting}), Names(setting, "u32", "integers"));
+  EXPECT_THAT(refusal({"a=inf"}), Names("u32", "inf"));
   kernel = path("long.json");
   write_file(kernel, replaced(kKernel, R"("a", "type": "f32")", R"("a", "type": "i64")"));
   for (const char* const setting : {"a=9007199254740993", "a=-9007199254740993", "a=-9223372036854775808"})
@@ -88,7 +101,40 @@ TEST_F(KernelFile, ARunWithoutAWinnerSaysHowToTuneTheFile) {
   const CommandRun run = run_hone(
       {"run", path("axpy.json"), x, x, "--set", "a=2", "-o", path("out.npy"), "--device", "host"}, environment);
   EXPECT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("hone tune '" + path("axpy.json") + "' --size 3 --cache"));
+  EXPECT_THAT(run.err, HasSubstr("hone tune " + path("axpy.json") + " --size 3 --cache"));
+}
+
+TEST_F(KernelFile, ARunThatFailsNamesTheFile) {
+  write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
+  const auto run = [&](const std::string& statement) {
+    write_file(folder_ / "axpy.cu", "#ifdef HONE_HOST_DEVICE\nextern \"C\" void abort();\n#endif\n" +
+                                        replaced(kSource, "if (i < n)", statement + " if (i < n)"));
+    const std::string x = " " + path("x.npy");
+    const std::string command = HONE_COMMAND " run " + path("axpy.json") + x + x + " -o " + path("out.npy") +
+                                " --set a=2 --device host --cache off 2>&1";
+    std::FILE* const pipe = popen(command.c_str(), "r");
+    std::string said;
+    for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) said += static_cast<char>(c);
+    EXPECT_NE(pclose(pipe), 0);
+    return said;
+  };
+  EXPECT_THAT(run("__trap();"), Names(path("axpy.json"), "__trap()"));
+  EXPECT_THAT(run("abort();"), Names("axpy.json", "signal 6"));
+}
+
+TEST_F(KernelFile, WithoutACacheARunSaysWhatTheCommandCanDo) {
+  write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
+  using Words = std::vector<std::string>;
+  const std::string x = path("x.npy");
+  const Words run_words{"run", path("axpy.json"), x, x, "--set", "a=2", "-o", path("out.npy")};
+  for (const Words& call : {run_words, Words{"reduce", x}}) {
+    Words args = call;
+    args.insert(args.end(), {"--device", "host", "--cache", "off", "--on-miss", "error"});
+    const CommandRun run = hone(args);
+    EXPECT_EQ(run.code, 6);
+    EXPECT_THAT(run.err, Names("--on-miss tune", "hone tune"));
+    EXPECT_THAT(run.err, Not(HasSubstr("Session::tune()")));
+  }
 }
 
 TEST_F(KernelFile, IndicesOfACallAreLookedAt) {

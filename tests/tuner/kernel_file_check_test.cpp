@@ -169,6 +169,19 @@ TEST_F(KernelFile, WhatEndsTheLargeRunFailsTheCheckWithTheSizes) {
 }
 #endif
 
+TEST_F(KernelFile, WhatDoesNotCompileIsCode6WithThePathOfItsSource) {
+  write_file(folder_ / "part.cuh", "__device__ float other() { return undeclared; }\n");
+  write_file(folder_ / "axpy.cu", "#include \"part.cuh\"\n" + replaced(kSource, "a * x[i]", "unknown * x[i]"));
+  const CommandRun run = hone({"check", path("axpy.json"), "--order", "forward"});
+  EXPECT_EQ(run.code, 6) << run.out << run.err;
+  EXPECT_THAT(run.out, Names("4 of 4 policies", path("axpy.cu") + ":5", path("part.cuh") + ":1"));
+
+  write_file(folder_ / "partly.json", kKernel);
+  write_file(folder_ / "axpy.cu",
+             "#if unroll == 2\nint wrong = ;\n#endif\n" + replaced(kSource, "if (i < n)", "if (i <= n)"));
+  EXPECT_EQ(hone({"check", path("partly.json"), "--order", "forward"}).code, 1) << "a fault that was found goes before";
+}
+
 TEST_F(KernelFile, AReportMayBeJson) {
   const CommandRun right = hone({"check", path("axpy.json"), "--order", "forward", "--json"});
   EXPECT_EQ(right.code, 0) << right.err;

@@ -108,6 +108,10 @@ TEST_F(KernelFile, TrialsAndParametersAreExchangedWithKernelTuner) {
   EXPECT_THAT(found.out, Names("axpy run f32", "4 candidates")) << found.err;
   EXPECT_THAT(found.out, Not(HasSubstr("Stale")));
 
+  write_file(folder_ / "empty.json", " \n");
+  write_file(folder_ / "imports_nothing.json",
+             replaced(kKernel, R"({"block_threads": [64, 128], "unroll": [1, 2]})", R"("empty.json")"));
+  EXPECT_THAT(hone({"tune", path("imports_nothing.json")}).err, Names(path("empty.json"), "is empty", "tune_params"));
   // As Kernel Tuner leaves it when it is interrupted.
   write_file(folder_ / "space.json", R"({"kernel_name": "axpy",
 "tune_params": {"block_threads": [32, 64, 96], "unroll": [1]}, "cache": {"32,1": {"time": 1},)");
@@ -192,7 +196,7 @@ TEST_F(KernelFile, WhereThereIsNoWinnerTheCommandThatTunesIsNamed) {
   ASSERT_EQ(tune().code, 0);
   const CommandRun run = hone({"explain", "--family", path("axpy.json"), "--size", "2^20", "--context", "graph"});
   EXPECT_EQ(run.code, 6);
-  EXPECT_THAT(run.err, HasSubstr("hone tune '" + path("axpy.json") + "' --size 2^20 --context graph --cache"));
+  EXPECT_THAT(run.err, HasSubstr("hone tune " + path("axpy.json") + " --size 2^20 --context graph --cache"));
 }
 
 TEST_F(KernelFile, AWinnerOfTheSourceBeforeAnEditIsMarked) {
@@ -203,7 +207,7 @@ TEST_F(KernelFile, AWinnerOfTheSourceBeforeAnEditIsMarked) {
   const CommandRun stale = hone(explain);
   EXPECT_EQ(stale.code, 0) << stale.err;
   EXPECT_THAT(stale.out, StartsWith("Stale: "));
-  EXPECT_THAT(stale.out, HasSubstr("hone tune '" + path("edited.json") + "' --size 1000"));
+  EXPECT_THAT(stale.out, HasSubstr("hone tune " + path("edited.json") + " --size 1000"));
   EXPECT_THAT(hone({"inspect"}).out, Not(HasSubstr("source")));
 
   ASSERT_EQ(hone({"tune", path("edited.json"), "--size", "1000", "--device", "host"}).code, 0);

@@ -8,8 +8,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <deque>
@@ -24,6 +22,7 @@
 
 #include "tuner/array/axis.h"
 #include "tuner/array/call_report.h"
+#include "tuner/array/fatal_signal.h"
 #include "tuner/array/npy.h"
 #include "tuner/problems/kernel_spec_file.h"
 #include "tuner/problems/problem_selection.h"
@@ -93,13 +92,6 @@ Problem called_problem(const std::string& kernel_file, const std::string& size) 
   throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; a call has one", size, problems.size()));
 }
 
-std::optional<double> finite_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = error == std::errc{} && end == text.data() + text.size() && std::isfinite(value);
-  return is_number ? std::optional(value) : std::nullopt;
-}
-
 void set_scalars(const RunOptions& options, const KernelSpec& spec, Problem& problem) {
   const std::vector<const KernelArgument*> scalars = arguments_of(spec, {Kind::scalar});
   for (const std::string& setting : options.settings) {
@@ -111,9 +103,9 @@ void set_scalars(const RunOptions& options, const KernelSpec& spec, Problem& pro
                                                       printable(setting), names_of(scalars)));
     std::optional<double>& scalar = problem.scalars[static_cast<std::size_t>(found - scalars.begin())];
     if (scalar) throw CommandError(ExitCode::usage, fmt::format("--set {}: {} is given twice", printable(setting), name));
-    scalar = finite_number(std::string_view(setting).substr(equals + 1));
+    scalar = parse_number(std::string_view(setting).substr(equals + 1));
     const std::string why = scalar ? problem.family->refuse(problem)
-                                   : fmt::format("that is no number, which {} is, of {}", name,
+                                   : fmt::format("that is no number in the range of a double; {} is one, of {}", name,
                                                  info((*found)->dtype).name);
     if (!why.empty()) throw CommandError(ExitCode::usage, fmt::format("--set {}: {}", printable(setting), why));
   }
@@ -144,17 +136,21 @@ void check_indices(const InputFile& input, const KernelArgument& argument, std::
   });
 }
 
-/// Launches the kernel, tuned where --on-miss allows it.
+/// Launches the kernel, tuned where --on-miss allows it. What goes wrong names the kernel file.
 MadeCall call_kernel(Session& session, const Problem& problem, std::span<void* const> pointers, Stream stream,
-                     bool is_timed) {
+                     const RunOptions& options, const std::filesystem::path& cache) {
+  const std::string& file = options.files.front();
+  const FatalSignalReport report(file);
   try {
     return of_kernel_file(*problem.family, [&] {
-      return make_call(session, problem, stream, is_timed, [&] { return session.launch(problem, pointers, stream); });
+      return make_call(session, problem, stream, options.array.time,
+                       [&] { return session.launch(problem, pointers, stream); });
     });
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_tuned) throw;
-    throw CommandError(ExitCode::not_tuned, fmt::format("no winner serves {}; tune it with: hone tune {}",
-                                                        problem_label(problem), printable(tune_words(problem))));
+    if (error.code() != ErrorCode::not_tuned)
+      throw Error(error.code(), fmt::format("{}: {}", printable(file), error.what()));
+    throw CommandError(ExitCode::not_tuned, fmt::format("no winner serves {}; {}", problem_label(problem),
+                                                        printable(how_to_tune(problem, cache))));
   }
 }
 
@@ -219,13 +215,12 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
   SessionOptions chosen = session_options(options.array, context);
   if (chosen.report_untuned)  // the session knows of no kernel file
     chosen.report_untuned = [&](std::string_view) {
-      context.err << fmt::format("hone: no winner was tuned for {} on {}, so a prediction chose the kernel; tune it "
-                                 "with: {}\n",
+      context.err << fmt::format("hone: no winner was tuned for {} on {}, so a prediction chose the kernel; {}\n",
                                  problem_label(problem), device->name(),
-                                 printable(tune_command(problem, chosen.cache_path)));
+                                 printable(how_to_tune(problem, chosen.cache_path)));
     };
   Session session(device, chosen);
-  const MadeCall made = call_kernel(session, problem, pointers, stream.get(), options.array.time);
+  const MadeCall made = call_kernel(session, problem, pointers, stream.get(), options, chosen.cache_path);
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto buffer = static_cast<std::size_t>(
         std::ranges::find_if(specs, [&](const BufferSpec& each) { return each.name == written[i]->name; }) -

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <chrono>
 #include <cstdint>
 #include <iterator>
@@ -131,21 +130,12 @@ std::string orders_text(const std::vector<HostOrder>& orders) {
   return text;
 }
 
-/// A word of a command, in quotes where a shell would not take it as it is.
-std::string shell_word(const std::string& word) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("_-+./:=,").find(c) != std::string_view::npos;
-  };
-  return !word.empty() && std::ranges::all_of(word, is_plain) ? word : shell_quoted(word);
-}
-
 /// The command that makes the failed check once more: as it was typed, with the orders that matter alone.
 std::string replay_command(const CheckOptions& options, const std::vector<HostOrder>& orders, const HostOrder& failed) {
   const CheckOptions usual;
-  std::string text = "hone check " + shell_word(options.file);
+  std::string text = "hone check " + shell_quoted(options.file);
   const auto add = [&text](std::string_view name, const std::string& value) {
-    text.append(" ").append(name).append(" ").append(shell_word(value));
+    text.append(" ").append(name).append(" ").append(shell_quoted(value));
   };
   const auto add_unusual = [&](std::string_view name, std::string CheckOptions::*option) {
     if (options.*option != usual.*option) add(name, options.*option);
@@ -303,6 +293,17 @@ std::string reasons_text(const std::vector<ReasonCount>& reasons) {
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
+/// A fault that a check found goes before policies that do not compile.
+ExitCode exit_code(const std::vector<PolicyCheck>& policies) {
+  ExitCode code = ExitCode::ok;
+  for (const PolicyCheck& each : policies) {
+    if (each.report.ok()) continue;
+    if (each.is_compiled) return ExitCode::failed;
+    code = ExitCode::not_tuned;
+  }
+  return code;
+}
+
 ExitCode check_kernel_file(const CheckOptions& options, const Context& context) {
   if (!options.block.empty() || !options.arguments.empty() || !options.entry.empty())
     throw CommandError(ExitCode::usage, fmt::format("'{}' says itself what is launched; leave --entry, --block and --arg "
@@ -317,6 +318,7 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
   KernelFileCheck check{options.file, problems.front(), orders_of(options), {}};
   PolicyChecks checks = of_kernel_file(family, [&] { return check_policies(check.problem, check.orders, deadline); });
   check.policies = std::move(checks.run);
+  for (PolicyCheck& each : check.policies) each.report.failure = with_typed_paths(family, each.report.failure);
   check.not_run = checks.not_run;
   if (check.policies.empty())
     throw CommandError(ExitCode::usage, fmt::format("'{}' for {}: no policy is valid on the host device: {}",
@@ -324,8 +326,7 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
                                                     reasons_text(invalid_policies(check.problem))));
   if (options.json) print_json(policies_json(check), context);
   else print_policies(check, options, context.out);
-  const bool all_pass = std::ranges::all_of(check.policies, [](const PolicyCheck& each) { return each.report.ok(); });
-  return all_pass ? ExitCode::ok : ExitCode::failed;
+  return exit_code(check.policies);
 }
 
 }  // namespace

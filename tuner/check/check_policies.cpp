@@ -169,7 +169,7 @@ PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>
     check.deadline = deadline;
     if (large) check.large = large_run(*large, policy, facts);
     PolicyCheck& result = checks.run.emplace_back(
-        PolicyCheck{family.space().to_string(policy), check.large ? check.large->label : std::string(), {}});
+        PolicyCheck{family.space().to_string(policy), check.large ? check.large->label : std::string(), {}, true});
     try {
       result.report = check_in_child(check, [&](const HostCheckReport& report) {
         return fault_of(problem, candidate_of(problem, policy), check, report);
@@ -177,6 +177,7 @@ PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>
     } catch (const Error& error) {
       if (error.code() != ErrorCode::compile_failed) throw;
       result.report.failure = error.what();
+      result.is_compiled = false;
     }
     is_endless = !result.report.ok() && std::chrono::steady_clock::now() - start >= deadline;
   }

@@ -19,6 +19,7 @@ struct PolicyCheck {
   std::string policy;  ///< "block_threads=256 unroll=4"
   std::string large;   ///< the call of HostCheck::large; "": none of that size is taken
   HostCheckReport report;
+  bool is_compiled = true;  ///< false: `report` is the compiler's
 };
 
 /// The checks of policies, in the order of the family's space.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <deque>
 #include <limits>
@@ -21,6 +22,7 @@
 #include "tuner/problems/selection.h"
 #include "tuner/problems/shapes.h"
 #include "tuner/text/document_reader.h"
+#include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
@@ -125,6 +127,14 @@ class KernelReader : DocumentReader {
     throw error(field.value.at, "'alignment' is 1, 2, 4, 8 or 16 bytes");
   }
 
+  /// A number, or the text of one that the format has no spelling for.
+  double read_scalar(const FileField& field) const {
+    const auto* text = std::get_if<std::string>(&field.value.content);
+    if (!text) return read_number(field);
+    if (const std::optional<double> number = parse_number(*text)) return *number;
+    throw error(field.value.at, fmt::format("'{}' is '{}', which is no number", field.name, printable(*text)));
+  }
+
   double read_tolerance(const FileField& field) const {
     const double tolerance = read_number(field);
     if (!(tolerance >= 0 && std::isfinite(tolerance))) throw error(field.value.at, "'tolerance' is not below 0");
@@ -160,14 +170,19 @@ class KernelReader : DocumentReader {
     DocumentText document = located(field.value.at, [&] { return read_document_file(folder_ / file, "Kernel Tuner"); });
     std::string& text = document.text;
     text.erase(text.find_last_not_of(" \n\r\t") + 1);
+    const std::string path = (folder_ / file).string();
+    if (text.empty())
+      throw error(field.value.at,
+                  fmt::format("'{}' is empty; a cache file of Kernel Tuner was expected, with tune_params",
+                              printable(path)));
     if (text.ends_with(',')) text.pop_back();
     if (!text.ends_with("}}") && !text.ends_with("}\n}")) text += "}}";
-    const FileTable table = read_document(text, FileFormat::json, file);
+    const FileTable table = read_document(text, FileFormat::json, path);
     const auto space = std::ranges::find_if(table, [](const FileField& each) { return each.name == "tune_params"; });
     if (space == table.end())
       throw error(field.value.at,
-                  fmt::format("'{}' has no tune_params, so it is no cache file of Kernel Tuner", printable(file)));
-    KernelReader reader(file, folder_);
+                  fmt::format("'{}' has no tune_params, so it is no cache file of Kernel Tuner", printable(path)));
+    KernelReader reader(path, folder_);
     FileTable parameters = reader.read_table(*space, space->value);
     const auto grid = std::ranges::find_if(table, [](const FileField& each) { return each.name == kGridMember; });
     if (grid != table.end())
@@ -196,7 +211,7 @@ class KernelReader : DocumentReader {
       }
       if (field.name == "elements") argument.elements = read_word(field, field.value);
       if (field.name == "indices_below") argument.below = read_word(field, field.value);
-      if (field.name == "value") argument.value = read_number(field);
+      if (field.name == "value") argument.value = read_scalar(field);
     }
     if (!kind)
       throw error(at, fmt::format("an argument has one of {}, with its name", fmt::join(kArgumentKinds, ", ")));
@@ -282,6 +297,8 @@ DType dtype_of(const KernelSpec& spec) {
   return std::ranges::find_if(spec.arguments, &KernelArgument::is_array)->dtype;
 }
 
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
 LoadedKernel& load(const fs::path& path) {
   const std::string absolute = fs::absolute(path).lexically_normal().string();
   const std::scoped_lock lock(mutex);
@@ -316,11 +333,29 @@ KernelFileContent read_kernel(std::string_view text, FileFormat format, std::str
   return KernelReader(name, folder).read(read_document(text, format, name));
 }
 
+std::string with_typed_paths(const KernelFamily& family, std::string text) {
+  const LoadedKernel* const loaded = loaded_from_file(family);
+  const fs::path folder = loaded ? loaded->kernel.spec().file.parent_path() : fs::path();
+  if (folder.empty()) return text;
+  std::vector<std::string> names{loaded->kernel.spec().file.filename().string()};
+  for (const SourceFile& header : family.sources()) names.push_back(header.name);
+  const auto is_part = [](char c) { return is_word(c) || c == '.' || c == '/' || c == '-'; };
+  for (const std::string& name : names) {
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+      const std::size_t end = at + name.size();
+      const bool is_place = end < text.size() && (text[end] == ':' || text[end] == '(');
+      if (is_place && (at == 0 || !is_part(text[at - 1]))) text.insert(at, (folder / "").string());
+      at = text.find(name, at) + name.size();
+    }
+  }
+  return text;
+}
+
 std::string message_for(const KernelFamily& family, const Error& error) {
   const LoadedKernel* const loaded = loaded_from_file(family);
   const auto* const of_field = dynamic_cast<const KernelSpecError*>(&error);
   const bool has_place = loaded && of_field && of_field->field() == "arguments";
-  return (has_place ? loaded->arguments_place : "") + error.what();
+  return (has_place ? loaded->arguments_place : "") + with_typed_paths(family, error.what());
 }
 
 void forget_kernel_files() {
@@ -334,7 +369,7 @@ const TunableKernel& kernel_in_file(const fs::path& path) { return load(path).ke
 
 std::string kernel_file_of(const KernelFamily& family) {
   const LoadedKernel* const loaded = loaded_from_file(family);
-  return loaded ? loaded->path : "";
+  return loaded ? loaded->typed_path : "";
 }
 
 std::string tune_words(const Problem& problem) {
@@ -349,6 +384,13 @@ std::string tune_words(const Problem& problem) {
 
 std::string tune_command(const Problem& problem, const fs::path& cache) {
   return fmt::format("hone tune {} --cache {}", tune_words(problem), shell_quoted(cache.string()));
+}
+
+std::string how_to_tune(const Problem& problem, const fs::path& cache) {
+  if (cache.empty())
+    return "the cache is off: tune it in the call with --on-miss tune, or turn the cache on and run: hone tune " +
+           tune_words(problem);
+  return "tune it with: " + tune_command(problem, cache);
 }
 
 }  // namespace hone::tuner

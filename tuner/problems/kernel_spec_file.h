@@ -36,13 +36,13 @@ struct KernelFileContent {
 ///                  reference: "default" | {file: TEXT} | {source: TEXT} | {numpy: TEXT}, tolerance: NUMBER,
 ///                  inputs: [TEXT…], sizes: TEXT
 ///     argument  := in: TEXT | out: TEXT | inout: TEXT | scalar: TEXT | extent: expr, type: DTYPE,
-///                  elements: expr, indices_below: expr, value: NUMBER
+///                  elements: expr, indices_below: expr, value: NUMBER | TEXT
 ///     expr      := TEXT | NUMBER
 ///     value     := NUMBER | TEXT | BOOL; numbers above 0 alone are an ordinal parameter, all others categorical
 ///
 /// Files that a kernel file names lie beside it; `parameters` may name a cache file of Kernel Tuner, whose parameters
-/// are taken, but for the one that its member `hone_grid` names. Throws CommandError(input), with "name:line:column: " in front, for all that is wrong with the
-/// specification.
+/// are taken, but for the one that its member `hone_grid` names. Throws CommandError(input), with "name:line:column: " in
+/// front, for all that is wrong with the specification.
 KernelFileContent read_kernel(std::string_view text, FileFormat format, std::string_view name,
                               const std::filesystem::path& folder);
 
@@ -53,8 +53,12 @@ const FamilyRow& kernel_file_family(const std::filesystem::path& path);
 /// A command begins: kernel files, or what they name, may have changed since they were read, and are read again.
 void forget_kernel_files();
 
-/// The message of an error that the library threw for a family, with the place in its kernel file in front where the
-/// error is about a field of it: arguments that are not those of the compiled kernel.
+/// A text about a family of a kernel file, in which source files have the path by which the user finds them,
+/// "sub/axpy.cu:3" for `hone check sub/axpy.toml`: the library knows them by name alone.
+std::string with_typed_paths(const KernelFamily& family, std::string text);
+
+/// The message of an error that the library threw for a family, with_typed_paths(), and with the place in its kernel
+/// file in front where the error is about a field of it: arguments that are not those of the compiled kernel.
 std::string message_for(const KernelFamily& family, const Error& error);
 
 /// Runs what calls or checks a kernel of a file with options that are right: what has no meaning then (a reference that
@@ -64,12 +68,12 @@ auto of_kernel_file(const KernelFamily& family, const Work& work) {
   try {
     return work();
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::invalid_argument) throw;
+    if (error.code() != ErrorCode::invalid_argument) throw Error(error.code(), message_for(family, error));
     throw CommandError(ExitCode::input, message_for(family, error));
   }
 }
 
-/// The absolute path of the file that a family was read from; "" for all other families.
+/// The path of the file that a family was read from, as it was typed; "" for all other families.
 std::string kernel_file_of(const KernelFamily& family);
 
 /// The arguments with which `hone tune` tunes one problem, as tune_arguments(), also of a family that was read from a
@@ -78,6 +82,10 @@ std::string tune_words(const Problem& problem);
 
 /// The command that tunes one problem and stores its winner in this cache file.
 std::string tune_command(const Problem& problem, const std::filesystem::path& cache);
+
+/// Says how a user of the command tunes a problem without a winner: with this cache file, or without any if the path is
+/// empty.
+std::string how_to_tune(const Problem& problem, const std::filesystem::path& cache);
 
 /// The kernel of a family that was read from a file.
 const TunableKernel& kernel_in_file(const std::filesystem::path& path);

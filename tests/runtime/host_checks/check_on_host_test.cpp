@@ -188,7 +188,8 @@ TEST(CheckOnHost, WhatEndsTheLargeRunIsAFault) {
   const std::string only_there = "if (gridDim.x > 2 && blockIdx.x > 0)\n";
   EXPECT_THAT(check_large(only_there + "__trap();").failure,
               AllOf(Names("46351x46349", "__trap()"), HasLine("thread (0,0,0)", "unit.cu:3")));
-  EXPECT_THAT(check_large(only_there + "*(int*)8 = 1;").failure, AllOf(Names("46351x46349", "0x8"), HasLine("unit.cu:3")));
+  EXPECT_THAT(check_large(only_there + "*(int*)8 = 1;").failure,
+              AllOf(Names("46351x46349", "0x8"), HasLine("unit.cu:3")));
   // The zeros that its buffers hold are at fault.
   const HostCheckReport divided = check_large("if (gridDim.x > 2) out[0] = 7 / out[1];");
   EXPECT_EQ(divided.failure, "");

@@ -177,6 +177,16 @@ TEST_F(CheckCommand, ErrorsInHeadersNameThem) {
   EXPECT_THAT(run.out, Names((folder_ / "part.cuh").string() + ":3"));
 }
 
+TEST_F(CheckCommand, AnEndlessLoopWithoutABodyHasItsLine) {
+  const auto endless = [&](const std::string& source) {
+    return check(source, {"--block", "32", "--deadline", "100ms", "--order", "forward"}).out;
+  };
+  EXPECT_THAT(endless("__global__ void f() { for (;;) ; }\n"), HasLine("stopped", at_line(1)));
+  EXPECT_THAT(endless("__device__ void wait() {\n  while (true) {\n  }\n}\n"
+                      "__global__ void f() {\n  if (threadIdx.x < 3) wait();\n}\n"),
+              HasLine("stopped", at_line(2)));
+}
+
 TEST_F(CheckCommand, AnInstanceOfATemplateRuns) {
   const CommandRun run = check("template <class T> __global__ void f(T* out) { *out = 2; }\n",
                                {"--entry", "f<float>", "--block", "1", "--arg", "f32[1]"});

@@ -21,8 +21,8 @@ TEST_F(InspectTest, MissingCacheSaysWhatToRun) {
   const CommandRun run = testing::run_hone({"inspect"}, isolated_environment(path_));
   EXPECT_EQ(run.code, 0);
   EXPECT_EQ(run.out, "");
-  EXPECT_EQ(run.err, "hone: there is no cache file " + path_.string() + " yet; fill it with: hone tune --cache '" +
-                         path_.string() + "'\n");
+  EXPECT_EQ(run.err, "hone: there is no cache file " + path_.string() + " yet; fill it with: hone tune --cache " +
+                         path_.string() + "\n");
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
