@@ -176,7 +176,9 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   const bool has_equal_shares = shape.independent_blocks && blocks < tiles && constants.memory_latency_us > 0;
   us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots) * (is_uneven ? kUnevenSms : 1) *
         (has_equal_shares ? kEqualShares : 1);
-  us += constants.memory_latency_us * shape.pipeline_fill_latencies * static_cast<double>(divide_up(blocks, slots));
+  const std::int64_t fills =
+      shape.cluster_blocks > 1 ? divide_up(tiles, std::min(blocks, slots)) : divide_up(blocks, slots);
+  us += constants.memory_latency_us * shape.pipeline_fill_latencies * static_cast<double>(fills);
   us = std::max(us, first_us + constants.memory_latency_us * shape.critical_path_loads);
   if (shape.uses_last_block_ticket) us += constants.join_us;
   if (shape.cluster_blocks > 1) us += constants.cluster_us;

@@ -17,6 +17,14 @@ constexpr std::int64_t kMostElementsOfLargeBlocks = 16;
 /// 108.8 µs where 16 threads combine 132 chunks, and 84.0 where 64 combine 33 (H100, CUDA 13.0, 2026-11-25).
 constexpr double kCombiningLatencies = 5;
 
+/// The memory latencies that the blocks of a cluster wait for each other in a tile, and the states that a block stores
+/// in others in one. 256 × 65536 f32 by clusters of 2, 4, 8 and 16 blocks with 32 lanes take 63, 66, 87 and 221 µs, by
+/// blocks 52; 4096 × 4096 by any clusters 78 to 87, as many as by blocks that read twice (H100, CUDA 13.0, 2026-11-26).
+constexpr double kExchangeLatencies = 4, kStatesPerLatency = 1000;
+
+/// Packs that a block has in flight where it does not hold its rows.
+constexpr int kLeastPacksInFlight = 4096;
+
 /// Columns of less than this are no work for several blocks.
 constexpr std::int64_t kLeastSharedRows = 64;
 
@@ -59,6 +67,11 @@ struct Layout : SoftmaxColumnPolicy {
     return std::max(cluster, std::min(max_blocks, work_items()) / cluster * cluster);
   }
 
+  double exchange_latencies() const {
+    if (cluster_blocks == 1) return 0;
+    return kExchangeLatencies + static_cast<double>(tile_columns() * cluster_blocks) / kStatesPerLatency;
+  }
+
   std::int64_t chunks(std::int64_t max_blocks) const { return best_chunks(grid(max_blocks), tiles(), most_chunks()); }
 };
 
@@ -75,7 +88,7 @@ struct View : PolicyView<Layout> {
   bool may_be_held() const { return !in_chunks() && !is_last_resort(); }
 };
 
-constexpr std::array<PruneRule<View>, 7> kPruneRules{{
+constexpr std::array<PruneRule<View>, 8> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"the loads of a thread of few packs, or of 1024 threads, are in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: none of 13 pairs of units of f32 with 1 to 4 packs changes; 8 not seen",
@@ -90,8 +103,13 @@ constexpr std::array<PruneRule<View>, 7> kPruneRules{{
      [](const View& v) { return v.lanes > 2 && v.lanes > v.row_packs; }},
     {"there are too few rows for several blocks", kNotMeasured,
      [](const View& v) { return (v.in_chunks() || v.cluster_blocks > 1) && v.rows < kLeastSharedRows; }},
-    {"registers do not hold the rows", "110.0 % (H100, prune_rules)",
-     [](const View& v) { return v.may_be_held() && v.held_rows() < v.rows; }},
+    {"the registers of a cluster do not hold the rows",
+     "columns of 4096 × 4096 f32: 75.0 µs by a cluster of 2, 66.6 by blocks (H100, tuner_regret, 2026-11-26)",
+     [](const View& v) { return v.cluster_blocks > 1 && v.held_rows() < v.rows; }},
+    {"a block that reads rows twice needs more loads in flight", kNotMeasured,
+     [](const View& v) {
+       return v.may_be_held() && v.held_rows() < v.rows && v.block_threads * v.packs_per_thread < kLeastPacksInFlight;
+     }},
     {"registers have room for twice the rows", "252.0 % (H100, prune_rules)",
      [](const View& v) { return v.may_be_held() && v.held_rows() > 2 * v.rows; }},
 }};
@@ -161,6 +179,7 @@ class SoftmaxColumnsFamily final : public SoftmaxBase {
             .traffic = layout.traits.traffic(rows - held, rows) *
                        (layout.inner > layout.tile_columns() ? traffic_of_runs(run_bytes) : 1),
             .independent_blocks = !layout.in_chunks(),
+            .pipeline_fill_latencies = layout.exchange_latencies(),
             .thread_gbps = layout.traits.thread_gbps(),
             .combining_threads = static_cast<int>(std::min<std::int64_t>(layout.tiles() * layout.row_lanes(), 1 << 30)),
             .combining_latencies = kCombiningLatencies};

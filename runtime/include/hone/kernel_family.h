@@ -56,7 +56,8 @@ struct WorkShape {
   /// The dependent loads of the slowest thread, if threads have unequal shares; 0 if all shares are equal.
   double critical_path_loads = 0;
 
-  /// The memory latencies that a block spends on pipeline fill and drain, with hardly any load in flight.
+  /// The memory latencies that a block spends on pipeline fill and drain, with hardly any load in flight; that of a
+  /// cluster does so in each tile.
   double pipeline_fill_latencies = 0;
 
   /// The memory latencies that pass between the loads of one tile and those of the block's next: 1 if a tile is loaded,
