@@ -1,6 +1,7 @@
 // Barriers, warp operations and what else kernels ask of their block.
 #include <bit>
 #include <cstring>
+#include <thread>
 
 #include "runtime/device/host/access_trace.h"
 #include "runtime/device/host/block_state.h"
@@ -182,7 +183,10 @@ void BlockState::poll(Site site) {
     failure.number = static_cast<std::uint64_t>(work->deadline.count());
     fail(Kind::deadline, {&caller});
   }
-  if (ready_head == nullptr) return;
+  if (ready_head == nullptr) {
+    std::this_thread::yield();  // the lane waits for another block, whose thread may want this core
+    return;
+  }
   push_back(caller);
   wait_for_others();
 }

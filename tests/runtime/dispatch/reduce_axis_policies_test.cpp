@@ -6,9 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,11 +16,11 @@
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/reduce_axis/axis_policies.h"
-#include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/runtime/support/sanitized.h"
+#include "tests/runtime/support/verify_in_grids.h"
 
 namespace hone {
 namespace {
@@ -49,20 +47,10 @@ class ReduceAxisPolicies : public DeviceTest {
     Workload workload(device_, problem, nullptr);
     const DeviceBuffer workspace = make_workspaces(device_, 1);
     const int cluster = family.shape(problem, policy).cluster_blocks;
-    for (std::int64_t max_blocks : {std::int64_t{cluster * 3}, std::int64_t{40}}) {
-      const LoadedCandidate loaded{{policy, {max_blocks}}, code.module};
-      for (const Problem& called : family.verifier().verified_problems(problem)) {
-        if (!family.refuse(called).empty()) continue;
-        for (std::string_view kind : family.verifier().input_kinds(called)) {
-          const std::string fault =
-              workload.verify(called, loaded.candidate, kind, [&](const Problem& now, std::span<void* const> buffers) {
-                loaded.enqueue(*device_, now, buffers, workspace.data(), nullptr);
-              });
-          ASSERT_EQ(fault, "") << to_string(called) << " " << kind << " " << max_blocks << " × "
-                               << family.space().to_string(policy);
-        }
-      }
-    }
+    std::vector<Problem> problems = family.verifier().verified_problems(problem);
+    std::erase_if(problems, [&](const Problem& one) { return !family.refuse(one).empty(); });
+    ASSERT_EQ(verify_in_grids(*device_, workload, policy, code.module, problems, {cluster * 3, 40}, workspace.data()),
+              "");
   }
 };
 

@@ -9,6 +9,7 @@
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
+#include "tests/runtime/support/verify_in_grids.h"
 
 namespace hone {
 namespace {
@@ -27,24 +28,11 @@ class ReducePolicies : public DeviceTest {
     for (std::size_t i = 0; i < policies.size(); ++i) {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
       const CompiledCode code = load_policy(*device_, largest, policies[i], units[i], outcomes[i].binary);
-      const bool one_block = largest.family->shape(largest, policies[i]).one_block;
-      for (std::int64_t max_blocks : one_block ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 2, 7}) {
-        const LoadedCandidate loaded{{policies[i], {max_blocks}}, code.module};
-        for (std::int64_t n : sizes) verify(loaded, reduce_problem(spec, n, alignment), workload, workspace);
-      }
-    }
-  }
-
- private:
-  void verify(const LoadedCandidate& loaded, const Problem& problem, Workload& workload,
-              const DeviceBuffer& workspace) {
-    for (std::string_view kind : problem.family->verifier().input_kinds(problem)) {
-      const std::string fault = workload.verify(
-          problem, loaded.candidate, kind, [&](const Problem& called, std::span<void* const> buffers) {
-            loaded.enqueue(*device_, called, buffers, workspace.data(), nullptr);
-          });
-      EXPECT_EQ(fault, "") << to_string(problem) << " " << kind << " " << loaded.candidate.geometry.max_blocks << " × "
-                           << problem.family->space().to_string(loaded.candidate.policy);
+      std::vector<std::int64_t> grids{1};
+      if (!largest.family->shape(largest, policies[i]).one_block) grids = {1, 2, 7};
+      std::vector<Problem> problems;
+      for (std::int64_t n : sizes) problems.push_back(reduce_problem(spec, n, alignment));
+      EXPECT_EQ(verify_in_grids(*device_, workload, policies[i], code.module, problems, grids, workspace.data()), "");
     }
   }
 };
@@ -72,7 +60,7 @@ TEST_F(ReducePolicies, SomeOfThemForEveryOtherOperationAndDType) {
     for (const DTypeInfo& dtype : kDTypes) {
       if (!reduce_supports(op.op, dtype.dtype)) continue;
       ++turn;
-      if (!is_cuda() && turn % 5 != 0) continue;  // the host compiles them one by one
+      if (!is_cuda() && turn % 11 != 0) continue;  // the host compiles them one by one
       const Problem problem = reduce_problem(op.op, dtype.dtype, 1);
       const auto alignment = static_cast<std::uint32_t>(turn % 2 == 0 ? kMaxAlignment : dtype.size_bytes);
       const std::vector<Policy> policies =

@@ -9,10 +9,10 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/jit/binary_memo.h"
-#include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
+#include "tests/runtime/support/verify_in_grids.h"
 #include "tests/support/names.h"
 
 namespace hone {
@@ -143,17 +143,9 @@ class RmsNormResults : public DeviceTest {
     for (std::size_t i = 0; i < policies.size(); ++i) {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
       const CompiledCode code = load_policy(*device_, problem, policies[i], units[i], outcomes[i].binary);
-      for (const std::int64_t max_blocks : {1, 7}) {
-        const LoadedCandidate loaded{{policies[i], {max_blocks}}, code.module};
-        for (const Problem& verified : problem.family->verifier().verified_problems(problem))
-          for (const std::string_view kind : problem.family->verifier().input_kinds(verified))
-            EXPECT_EQ(workload.verify(verified, loaded.candidate, kind,
-                                      [&](const Problem& called, std::span<void* const> buffers) {
-                                        loaded.enqueue(*device_, called, buffers, nullptr, nullptr);
-                                      }),
-                      "")
-                << to_string(verified) << " " << kind << " " << problem.family->space().to_string(policies[i]);
-      }
+      EXPECT_EQ(verify_in_grids(*device_, workload, policies[i], code.module,
+                                problem.family->verifier().verified_problems(problem), {1, 7}, nullptr),
+                "");
     }
   }
 };

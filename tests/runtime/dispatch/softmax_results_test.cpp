@@ -9,11 +9,11 @@
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/softmax/softmax_base.h"
 #include "runtime/jit/binary_memo.h"
-#include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/runtime/support/sanitized.h"
+#include "tests/runtime/support/verify_in_grids.h"
 #include "tests/support/names.h"
 
 namespace hone {
@@ -93,17 +93,9 @@ class SoftmaxResults : public DeviceTest {
     for (std::size_t i = 0; i < policies.size(); ++i) {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
       const CompiledCode code = load_policy(*device_, problem, policies[i], units[i], outcomes[i].binary);
-      for (std::int64_t max_blocks : grids) {
-        const LoadedCandidate loaded{{policies[i], {max_blocks}}, code.module};
-        for (const Problem& verified : problem.family->verifier().verified_problems(problem))
-          for (std::string_view kind : problem.family->verifier().input_kinds(verified))
-            EXPECT_EQ(workload.verify(verified, loaded.candidate, kind,
-                                      [&](const Problem& called, std::span<void* const> buffers) {
-                                        loaded.enqueue(*device_, called, buffers, workspace.data(), nullptr);
-                                      }),
-                      "")
-                << to_string(verified) << " " << kind << " " << problem.family->space().to_string(policies[i]);
-      }
+      EXPECT_EQ(verify_in_grids(*device_, workload, policies[i], code.module,
+                                problem.family->verifier().verified_problems(problem), grids, workspace.data()),
+                "");
     }
   }
 };

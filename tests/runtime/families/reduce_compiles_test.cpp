@@ -139,7 +139,7 @@ TEST_F(UnitsCompile, ReproducibleSumsAreNeverContractedAndKeepSubnormalNumbers) 
 
 class ReduceCompiles : public UnitsCompile, public testing::WithParamInterface<ReduceOp> {};
 
-constexpr std::size_t kPoliciesOfAPair = 2;
+constexpr std::size_t kPoliciesOfAPair = 1;
 
 /// Some of the policies that remain. Turns 0, 1, … walk through all of them in steps that share no factor with the
 /// lengths of the value lists, so that neighbours differ in every parameter.
