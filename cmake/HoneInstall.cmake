@@ -90,7 +90,7 @@ install(FILES ${PROJECT_BINARY_DIR}/hone.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/
 
 if(HONE_BUILD_C)
   install(TARGETS hone_c EXPORT honeTargets)
-  install(FILES bindings/c/include/hone/c.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hone)
+  install(DIRECTORY bindings/c/include/hone TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
   install(FILES bindings/c/fortran/hone.f90 DESTINATION ${CMAKE_INSTALL_DATADIR}/hone/fortran)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/hone-c.pc.in ${PROJECT_BINARY_DIR}/hone-c.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/hone-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

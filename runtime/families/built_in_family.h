@@ -6,11 +6,13 @@
 #include <initializer_list>
 #include <mutex>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <hone/kernel_family.h>
 
+#include "runtime/families/counts.h"
 #include "runtime/families/work_division.h"
 
 namespace hone {
@@ -50,6 +52,65 @@ class BuiltInFamily : public KernelFamily {
   mutable std::once_flag has_sources_;
   mutable std::vector<SourceFile> sources_;
 };
+
+/// A family of type `Base` whose answers about a policy come from a Layout: what the policy makes of a problem. It is
+/// made of both at every question, also on the hit path, and has is_valid(), unit(), shape(), encode(), and
+/// workspace_bytes() where launches need one. Where it decides, its problem is the typical one of a class, and
+/// last_of() and the like say what all members have in common. `kRules` are the prune rules; `Reproducible` is the
+/// Layout of reproducible numerics, which has prune() as well.
+template <class Base, class Layout, const auto& kRules, class Reproducible = Layout>
+class LayoutFamily : public Base {
+ public:
+  using Base::Base;
+
+  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const final {
+    return with_layout(problem_class.typical(), policy, [&](const auto& layout) { return layout.is_valid(facts); });
+  }
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    if constexpr (!std::is_same_v<Layout, Reproducible>)
+      if (is_canonical(problem_class.typical())) return Reproducible::prune(problem_class, policy, facts);
+    return pruned_by(kRules, {problem_class, policy, facts});
+  }
+  Unit unit(const ProblemClass& problem_class, const Policy& policy) const final {
+    return with_layout(problem_class.typical(), policy, [](const auto& layout) { return layout.unit(); });
+  }
+  WorkShape shape(const Problem& problem, const Policy& policy) const final {
+    return with_layout(problem, policy, [](const auto& layout) { return layout.shape(); });
+  }
+  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const final {
+    return with_layout(problem_class.typical(), candidate.policy, [&](const auto& layout) -> std::size_t {
+      if constexpr (requires { layout.workspace_bytes(1); })
+        return layout.workspace_bytes(candidate.geometry.max_blocks);
+      return 0;
+    });
+  }
+  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
+              LaunchList& launches) const final {
+    with_layout(problem, candidate.policy, [&](const auto& layout) {
+      layout.encode(candidate.geometry.max_blocks, buffers, workspace, launches);
+    });
+  }
+
+  /// Overrides the function of a `Base` that has one. Reproducible results are compared bit by bit.
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const {
+    return Layout(problem, candidate.policy).longest_chain(candidate.geometry.max_blocks);
+  }
+
+ private:
+  template <class Act>
+  static auto with_layout(const Problem& problem, const Policy& policy, const Act& act) {
+    if constexpr (!std::is_same_v<Layout, Reproducible>)
+      if (is_canonical(problem)) return act(Reproducible(problem, policy));
+    return act(Layout(problem, policy));
+  }
+};
+
+/// The one family of a type.
+template <class Family>
+const KernelFamily& the_family() {
+  static const Family family;
+  return family;
+}
 
 /// The first reason that is one.
 Reason first_reason(std::initializer_list<Reason> reasons);
@@ -102,6 +163,15 @@ std::string refuse_rows(std::string_view family, const Rows& in, const Rows& out
 BufferSpec input(std::string_view name, DType dtype, std::int64_t elements, std::int64_t alignment = 0);
 BufferSpec output(std::string_view name, DType dtype, std::int64_t elements, std::int64_t alignment = 0);
 
+/// A list that lives for ever, for Verifier::input_kinds(). Thread-safe.
+std::span<const std::string_view> kept_kinds(std::vector<std::string_view> kinds);
+
+/// A problem to verify on as well: with an extent that is smaller by so much, but not below 0, and other pitches.
+Problem smaller(const Problem& problem, std::size_t extent, std::int64_t by, const Pitches& pitches);
+inline Problem smaller(const Problem& problem, std::size_t extent) {
+  return smaller(problem, extent, 1, problem.pitches);
+}
+
 /// Random elements, the same for the same seed: floats of [lowest, highest), integers and bools of all values.
 std::vector<std::byte> random_pattern(DType dtype, std::int64_t elements, std::uint64_t seed, float lowest,
                                       float highest);
@@ -123,11 +193,13 @@ std::vector<ElementRange> row_parts(std::int64_t rows, std::int64_t columns, std
 /// Adds a launch that may overlap the one ahead (PDL), with one argument struct. The grid has at least one block.
 template <class KernelArguments>
 Launch& add_launch(LaunchList& launches, std::int64_t blocks, std::int64_t block_threads,
-                   const KernelArguments& arguments) {
+                   const KernelArguments& arguments, int entry = 0, std::int64_t cluster_blocks = 1) {
   Launch& launch = launches.add();
+  launch.entry = entry;
   launch.grid.x = static_cast<unsigned>(blocks > 1 ? blocks : 1);
   launch.block.x = static_cast<unsigned>(block_threads);
   launch.dependent_launch = true;
+  launch.cluster_blocks = static_cast<unsigned>(cluster_blocks);
   launch.arguments.push(arguments);
   return launch;
 }

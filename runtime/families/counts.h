@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 #include <hone/problem.h>
 
@@ -57,6 +58,9 @@ constexpr Pitches named_pitches(Pitches pitches, std::int64_t in_length, std::in
   return {pitches[0] == in_length ? 0 : pitches[0], pitches[1] == out_length ? 0 : pitches[1]};
 }
 
+/// Returns true if kernels are on the canonical tree (docs/numerics.md).
+inline bool is_canonical(const Problem& problem) { return problem.numerics == Numerics::reproducible; }
+
 /// The most elements of a pack whose multiples all of `offsets` are, where arrays are aligned to `alignment` bytes.
 inline std::int64_t aligned_elements(std::uint32_t alignment, std::int64_t element_bytes,
                                      std::initializer_list<std::int64_t> offsets) {
@@ -64,6 +68,18 @@ inline std::int64_t aligned_elements(std::uint32_t alignment, std::int64_t eleme
   for (const std::int64_t offset : offsets)
     while (elements > 1 && offset % elements != 0) elements /= 2;
   return elements;
+}
+
+/// An element as a Number, and the element of a number: floats that are no builtin types are made of those of 32 bits.
+template <class Number, class T>
+Number number_of(T element) {
+  if constexpr (std::is_class_v<T>) return static_cast<Number>(static_cast<float>(element));
+  else return static_cast<Number>(element);
+}
+template <class T>
+T element_of(double number) {
+  if constexpr (std::is_class_v<T>) return T(static_cast<float>(number));
+  else return static_cast<T>(number);
 }
 
 /// Bytes of one element of the input.

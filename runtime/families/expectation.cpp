@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/counts.h"
+
 namespace hone::reduce_reference {
 namespace {
 
@@ -23,8 +25,7 @@ struct Limits {
 Limits limits_of(DType dtype) {
   return with_element_type(dtype, []<class T>(T) -> Limits {
     using Of = std::numeric_limits<T>;
-    if constexpr (std::is_class_v<T>) return {Of::min_exponent, static_cast<float>(Of::max())};
-    else return {Of::min_exponent, static_cast<Wide>(Of::max())};
+    return {Of::min_exponent, number_of<Wide>(Of::max())};
   });
 }
 
@@ -62,8 +63,7 @@ std::vector<long double> decode(DType dtype, std::span<const std::byte> bytes) {
       } else {
         T value;
         std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-        if constexpr (std::is_class_v<T>) values[i] = static_cast<float>(value);
-        else values[i] = static_cast<Wide>(value);
+        values[i] = number_of<Wide>(value);
       }
     }
     return values;

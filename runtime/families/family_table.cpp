@@ -35,9 +35,10 @@ const KernelFamily& segments_family() {
   return segmented_reduce_family(kOffsets);
 }
 
-template <DType kOffsets>
 Problem call_of_segments(const Problem& problem) {
-  return segmented_reduce_problem(reduce_spec_of(problem), kOffsets, problem.extents[0], problem.extents[1]);
+  Problem called = segmented_reduce_problem(reduce_spec_of(problem), DType::i32, problem.extents[0], problem.extents[1]);
+  called.family = problem.family;
+  return called;
 }
 
 Problem call_of_softmax(const Problem& problem) {
@@ -78,10 +79,8 @@ const std::array kFamilies{
     FamilyRow{&reduce_family, "sum", "f32", "2^10..2^24", &call_of_array},
     FamilyRow{&reduce_rows_family, "sum", "f32", kShapes, &call_of_rows},
     FamilyRow{&reduce_columns_family, "sum", "f32", kShapes, &call_of_columns},
-    FamilyRow{&segments_family<DType::i32>, "sum", "f32", "2^10..2^22:2^4x2^14..2^26:2^4",
-              &call_of_segments<DType::i32>},
-    FamilyRow{&segments_family<DType::i64>, "sum", "f32", "2^10..2^22:2^4x2^14..2^26:2^4",
-              &call_of_segments<DType::i64>},
+    FamilyRow{&segments_family<DType::i32>, "sum", "f32", "2^10..2^22:2^4x2^14..2^26:2^4", &call_of_segments},
+    FamilyRow{&segments_family<DType::i64>, "sum", "f32", "2^10..2^22:2^4x2^14..2^26:2^4", &call_of_segments},
     FamilyRow{&softmax_family, "softmax", "f32", kShapes, &call_of_softmax},
     FamilyRow{&softmax_columns_family, "softmax", "f32", kShapes, &call_of_softmax},
     FamilyRow{&rms_norm_family,

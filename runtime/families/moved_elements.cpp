@@ -26,10 +26,6 @@ DType dtype_of_size(std::size_t bytes) {
   return bytes == 1 ? DType::u8 : bytes == 2 ? DType::u16 : bytes == 4 ? DType::u32 : DType::u64;
 }
 
-std::vector<ElementRange> spread_parts(std::int64_t elements) {
-  return spread_runs(elements, kMostChecked / kPieces, kPieces);
-}
-
 std::string MovedFamily::refuse(const Problem& problem) const {
   if (problem.operation >= operations().size()) return fmt::format("{} has no operation {}", name(), problem.operation);
   const DType moved = dtype_of_size(info(problem.dtype).size_bytes);
@@ -59,7 +55,7 @@ std::vector<BufferSpec> MovedFamily::buffers(const Problem& problem) const {
 }
 
 std::vector<ElementRange> MovedFamily::verified_parts(const Problem& problem, int buffer) const {
-  return spread_parts(rows(problem, buffer).elements());
+  return spread_runs(rows(problem, buffer).elements(), kMostChecked / kPieces, kPieces);
 }
 
 std::string MovedFamily::verify(const Problem& problem, const Candidate&, ArrayBytes patterns,

@@ -13,10 +13,6 @@ namespace hone::moved {
 /// Elements of one size are all moved alike: the unsigned integer of `bytes`, 1, 2, 4 or 8.
 DType dtype_of_size(std::size_t bytes);
 
-/// Parts of a large array that are worth checking: both ends and pieces in between, spread at random; all of a small
-/// one.
-std::vector<ElementRange> spread_parts(std::int64_t elements);
-
 /// Buffers {in, out}. Elements are moved by their size, whatever they mean. Random ones are verified bit by bit: all of
 /// a small array, both ends and pieces in between of a large one.
 class MovedFamily : public BuiltInFamily, protected Verifier {

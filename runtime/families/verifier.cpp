@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <random>
+#include <set>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -35,6 +37,20 @@ constexpr std::int64_t kInputPeriod = 65521;
 std::span<const std::string_view> Verifier::input_kinds(const Problem&) const {
   static constexpr std::array<std::string_view, 1> kKinds{"uniform"};
   return kKinds;
+}
+
+Problem smaller(const Problem& problem, std::size_t extent, std::int64_t by, const Pitches& pitches) {
+  Problem other = problem;
+  other.extents[extent] = std::max<std::int64_t>(0, problem.extents[extent] - by);
+  other.pitches = pitches;
+  return other;
+}
+
+std::span<const std::string_view> kept_kinds(std::vector<std::string_view> kinds) {
+  static std::mutex mutex;
+  static std::set<std::vector<std::string_view>> lists;
+  const std::scoped_lock lock(mutex);
+  return *lists.insert(std::move(kinds)).first;
 }
 
 std::vector<std::byte> random_pattern(DType dtype, std::int64_t elements, std::uint64_t seed, float lowest,
@@ -74,9 +90,7 @@ std::vector<std::byte> float_pattern(DType dtype, std::int64_t elements, int buf
   return with_element_type(dtype, [&]<class T>(T) {
     std::vector<std::byte> bytes(values.size() * sizeof(T));
     for (std::size_t i = 0; i < values.size(); ++i) {
-      T element;
-      if constexpr (std::is_class_v<T>) element = T(static_cast<float>(values[i]));
-      else element = static_cast<T>(values[i]);
+      const T element = element_of<T>(values[i]);
       std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
     }
     return bytes;
@@ -135,9 +149,7 @@ std::vector<std::byte> Verifier::input_pattern(const Problem& problem, int buffe
 }
 
 std::vector<Problem> Verifier::verified_problems(const Problem& problem) const {
-  Problem smaller = problem;
-  smaller.extents[0] = std::max<std::int64_t>(0, problem.extents[0] - 1);
-  return {problem, smaller};
+  return {problem, smaller(problem, 0)};
 }
 
 std::vector<ElementRange> Verifier::verified_parts(const Problem& problem, int buffer) const {

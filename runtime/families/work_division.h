@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
-#include <type_traits>
 
 #include <hone/device_facts.h>
 #include <hone/policy.h>
@@ -92,22 +91,13 @@ inline double traffic_of_runs(std::int64_t bytes) { return 1 + 8 / static_cast<d
 /// Returns true if threads run one after the other, so that neither registers nor loads in flight are scarce.
 inline bool is_host(const DeviceFacts& facts) { return facts.kind == "host"; }
 
-/// The subject of a prune rule: a policy's struct, or what a family derives from it that is made of a typical problem
-/// and a policy, with the class and the device.
+/// The subject of a prune rule: what a family derives from a typical problem and a policy, with the device.
 template <class Layout>
 struct PolicyView : Layout {
-  const ProblemClass& problem_class;
-  const Problem& problem = problem_class.typical();
   const DeviceFacts& facts;
 
-  PolicyView(const ProblemClass& of, const Policy& policy, const DeviceFacts& facts_)
-      : Layout(layout_of(of.typical(), policy)), problem_class(of), facts(facts_) {}
-
- private:
-  static Layout layout_of(const Problem& problem, const Policy& policy) {
-    if constexpr (std::is_aggregate_v<Layout>) return policy.as<Layout>();
-    else return Layout(problem, policy);
-  }
+  PolicyView(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& of)
+      : Layout(problem_class.typical(), policy), facts(of) {}
 };
 
 /// An opinion on which policies are not worth measuring, and what it rests on.

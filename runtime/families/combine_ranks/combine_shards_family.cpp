@@ -12,7 +12,7 @@
 #include "runtime/families/combine_ranks/canonical_shard.h"
 #include "runtime/families/combine_ranks/shard_layout.h"
 #include "runtime/families/counts.h"
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce/reduction_family.h"
 #include "runtime/families/reduce/reduce_reference.h"
 
 namespace hone {

@@ -13,7 +13,7 @@
 #include "runtime/families/combine_ranks/shard_layout.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce/canonical_kernels.h"
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce/reduction_family.h"
 #include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/families/softmax/canonical_softmax.h"
 

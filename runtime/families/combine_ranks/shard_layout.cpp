@@ -5,7 +5,7 @@
 
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce/canonical_tree.h"
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce/reduction_family.h"
 #include "runtime/families/softmax/softmax_base.h"
 
 namespace hone {

@@ -39,39 +39,73 @@ constexpr std::array<std::string_view, 1> kOperations{"copy"};
 /// A thread's packs take four registers each.
 constexpr int kMostPacksPerBlock = 4096;
 
-std::int64_t vector_bytes(const Problem& problem) {
-  return std::max<std::int64_t>(problem.alignment, element_bytes(problem));
-}
-
 bool is_one_row(const Problem& problem) { return problem.extents[0] == 1; }
 
 std::int64_t pitch_of(const Problem& problem, std::size_t array) {
   return pitch_of(problem, array, problem.extents[1]);
 }
 
-/// Packs of a row, at the addresses that touch the most of them. One row begins with a whole pack.
-std::int64_t packs_per_row(const Problem& problem) {
-  const std::int64_t width = vector_bytes(problem) / element_bytes(problem);
-  const std::int64_t columns = problem.extents[1];
-  const bool is_aligned = is_one_row(problem) || pitch_of(problem, 1) % width == 0;
-  return (columns + (is_aligned ? width - 1 : 2 * width - 2)) / width;
-}
+/// A policy on a problem.
+struct CopyLayout : CopyPolicy {
+  const Problem& problem;
+  std::int64_t rows = problem.extents[0], columns = problem.extents[1];
+  std::int64_t pack_bytes = std::max<std::int64_t>(problem.alignment, element_bytes(problem));
+  std::int64_t packs;  ///< of a row, at the addresses that touch the most of them; one row begins with a whole pack
+  std::int64_t tiles;
 
-std::int64_t tiles_of(const Problem& problem, const CopyPolicy& policy) {
-  const std::int64_t tile = std::int64_t{policy.block_threads} * policy.unroll;
-  return at_least_one(divide_up(problem.extents[0] * packs_per_row(problem), tile));
-}
+  CopyLayout(const Problem& of, const Policy& policy) : CopyPolicy(policy.as<CopyPolicy>()), problem(of) {
+    const std::int64_t width = pack_bytes / element_bytes(problem);
+    const bool is_aligned = is_one_row(problem) || pitch_of(problem, 1) % width == 0;
+    packs = (columns + (is_aligned ? width - 1 : 2 * width - 2)) / width;
+    tiles = at_least_one(divide_up(rows * packs, std::int64_t{block_threads} * unroll));
+  }
 
-/// By the largest extents that a winner serves.
-bool needs_wide_windows(const Problem& problem) {
-  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
-  const std::array<SizeRange, 3> sizes = size_ranges(problem.extents);
-  const double width = static_cast<double>(vector_bytes(problem) / element_bytes(problem));
-  const double columns = static_cast<double>(sizes[1].last);
-  return columns > kMost || static_cast<double>(sizes[0].last) * (columns / width + 2) > kMost;
-}
+  /// By the largest extents that a winner serves.
+  bool needs_wide_windows() const {
+    constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+    const double width = static_cast<double>(pack_bytes / element_bytes(problem));
+    const auto most_rows = static_cast<double>(last_of(problem, 0)), longest = static_cast<double>(last_of(problem, 1));
+    return longest > kMost || most_rows * (longest / width + 2) > kMost;
+  }
 
-using View = PolicyView<CopyPolicy>;
+  Reason is_valid(const DeviceFacts& facts) const {
+    return first_reason({check_blocks(facts, block_threads), reason_if(hint != Hint::none && pack_bytes != 16,
+                                                                       "only vectors of 16 bytes have a hint")});
+  }
+
+  Unit unit() const {
+    const std::string source = fmt::format(
+        "#include \"copy.cuh\"\n\n"
+        "using T = {};\n"
+        "using Index = {};\n"
+        "using Kernel = hone::Copy<T, {}, {}, {}, {}, Index>;\n",
+        info(problem.dtype).cuda_name, index_type(needs_wide_windows()), pack_bytes, block_threads, unroll,
+        hint == Hint::streaming);
+    return unit_of(source, {kernel_entry(is_one_row(problem) ? "Kernel::copy_row" : "Kernel::copy_rows",
+                                         block_threads)});
+  }
+
+  WorkShape shape() const {
+    return {.block_threads = block_threads,
+            .tiles = tiles,
+            .bytes_in_flight_per_block = block_threads * unroll * pack_bytes,
+            .dependent_launch = true,
+            .independent_blocks = true};
+  }
+
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void*, LaunchList& launches) const {
+    add_launch(launches, std::min(max_blocks, tiles), block_threads,
+               CopyArguments{.in = buffers[0],
+                             .out = buffers[1],
+                             .rows = static_cast<std::uint64_t>(rows),
+                             .columns = static_cast<std::uint64_t>(columns),
+                             .windows = static_cast<std::uint64_t>(packs),
+                             .in_pitch = pitch_of(problem, 0),
+                             .out_pitch = pitch_of(problem, 1)});
+  }
+};
+
+using View = PolicyView<CopyLayout>;
 
 constexpr std::array<PruneRule<View>, 1> kPruneRules{{
     {"the tile of a block is more than its registers hold", kNotMeasured,
@@ -79,71 +113,20 @@ constexpr std::array<PruneRule<View>, 1> kPruneRules{{
 }};
 
 /// Extents {rows, columns, 1}.
-class CopyFamily final : public moved::MovedFamily {
+class CopyFamily final : public LayoutFamily<moved::MovedFamily, CopyLayout, kPruneRules> {
  public:
   CopyFamily()
-      : MovedFamily({.name = "copy",
-                     .space = CopyPolicy::space(),
-                     .extent_names = {"rows", "columns"},
-                     .operations = kOperations,
-                     .kernels = {"copy.cuh"}}) {}
-
-  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    const auto copy = policy.as<CopyPolicy>();
-    const bool has_hint = copy.hint == CopyPolicy::Hint::none || vector_bytes(problem_class.typical()) == 16;
-    return first_reason(
-        {check_blocks(facts, copy.block_threads), reason_if(!has_hint, "only vectors of 16 bytes have a hint")});
-  }
-  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    return pruned_by(kPruneRules, View(problem_class, policy, facts));
-  }
-
-  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
-    const Problem& problem = problem_class.typical();
-    const auto copy = policy.as<CopyPolicy>();
-    const std::string source = fmt::format(
-        "#include \"copy.cuh\"\n\n"
-        "using T = {type};\n"
-        "using Index = {index};\n"
-        "using Kernel = hone::Copy<T, {vector}, {threads}, {unroll}, {streaming}, Index>;\n",
-        fmt::arg("type", info(problem.dtype).cuda_name), fmt::arg("index", index_type(needs_wide_windows(problem))),
-        fmt::arg("vector", vector_bytes(problem)), fmt::arg("threads", copy.block_threads),
-        fmt::arg("unroll", copy.unroll), fmt::arg("streaming", copy.hint == CopyPolicy::Hint::streaming));
-    return unit_of(source, {kernel_entry(is_one_row(problem) ? "Kernel::copy_row" : "Kernel::copy_rows",
-                                         copy.block_threads)});
-  }
-
-  WorkShape shape(const Problem& problem, const Policy& policy) const override {
-    const auto copy = policy.as<CopyPolicy>();
-    return {.block_threads = copy.block_threads,
-            .tiles = tiles_of(problem, copy),
-            .bytes_in_flight_per_block = copy.block_threads * copy.unroll * vector_bytes(problem),
-            .dependent_launch = true,
-            .independent_blocks = true};
-  }
-
-  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
-              LaunchList& launches) const override {
-    const auto copy = candidate.policy.as<CopyPolicy>();
-    add_launch(launches, std::min(candidate.geometry.max_blocks, tiles_of(problem, copy)), copy.block_threads,
-               CopyArguments{.in = buffers[0],
-                             .out = buffers[1],
-                             .rows = static_cast<std::uint64_t>(problem.extents[0]),
-                             .columns = static_cast<std::uint64_t>(problem.extents[1]),
-                             .windows = static_cast<std::uint64_t>(packs_per_row(problem)),
-                             .in_pitch = pitch_of(problem, 0),
-                             .out_pitch = pitch_of(problem, 1)});
-  }
+      : LayoutFamily({.name = "copy",
+                      .space = CopyPolicy::space(),
+                      .extent_names = {"rows", "columns"},
+                      .operations = kOperations,
+                      .kernels = {"copy.cuh"}}) {}
 
   /// Rows at every address that a winner serves: at this problem's pitches, and, of several, an element closer.
   std::vector<Problem> verified_problems(const Problem& problem) const override {
-    Problem shorter = problem;
-    if (!is_one_row(problem)) shorter.pitches = {pitch_of(problem, 0), pitch_of(problem, 1)};
-    --shorter.extents[1];
-    if (is_one_row(problem)) return {problem, shorter};
-    Problem closer = shorter;
-    for (std::int64_t& pitch : closer.pitches) --pitch;
-    return {problem, shorter, closer};
+    if (is_one_row(problem)) return {problem, smaller(problem, 1)};
+    const Pitches pitches{pitch_of(problem, 0), pitch_of(problem, 1)};
+    return {problem, smaller(problem, 1, 1, pitches), smaller(problem, 1, 1, {pitches[0] - 1, pitches[1] - 1})};
   }
 
   Rows rows(const Problem& problem, int buffer) const override {
@@ -172,10 +155,7 @@ class CopyFamily final : public moved::MovedFamily {
 
 }  // namespace
 
-const KernelFamily& copy_family() {
-  static const CopyFamily family;
-  return family;
-}
+const KernelFamily& copy_family() { return the_family<CopyFamily>(); }
 
 Problem copy_problem(const CopySpec& spec, std::uint32_t alignment) {
   const std::int64_t parts = spec.element_bytes == 16 ? 2 : 1;

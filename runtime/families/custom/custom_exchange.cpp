@@ -1,4 +1,5 @@
-// Tries on the host device whether a combination of the caller's gives the same bits for exchanged operands.
+#include "runtime/families/custom/custom_exchange.h"
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -13,12 +14,10 @@
 #include <hone/error.h>
 
 #include "kernel_templates/reduce_arguments.h"
-#include "runtime/families/custom/custom_family.h"
 
 namespace hone {
 namespace {
 
-constexpr unsigned kThreads = 1024;  // kSerialThreads of serial.cuh
 constexpr std::size_t kRandomPairs = 1000;
 
 template <class T>
@@ -72,7 +71,7 @@ std::string first_difference(const Unit& unit) {
   device->copy_to_device(a.data(), given.a.data(), bytes, nullptr);
   device->copy_to_device(b.data(), given.b.data(), bytes, nullptr);
   Launch launch;
-  launch.block.x = kThreads;
+  launch.block.x = kSerialThreads;
   launch.arguments.push(ReduceArguments{.in = {a.data(), b.data()},
                                         .n = count,
                                         .workspace = nullptr,
@@ -92,27 +91,16 @@ std::string first_difference(const Unit& unit) {
 
 }  // namespace
 
-std::string CustomFamily::exchanged_elements(const Problem& problem) const {
-  const DType accumulator = *problem.accumulator;
-  const std::scoped_lock lock(exchanged_mutex_);
-  const auto [known, is_new] = exchanged_.try_emplace(accumulator);
-  if (!is_new) return known->second;
-  const OperationSource op = operation(problem);
-  Unit unit = unit_of(fmt::format("{}#include \"serial.cuh\"\n\n"
-                                  "using Op = {};\nstatic_assert(hone::kSerialThreads == {});\n",
-                                  op.includes, op.type, kThreads),
-                      {kernel_entry("hone::combine_both_ways<Op>", kThreads)});
-  unit.name = fmt::format("{} exchanged", to_string(problem));
-  const auto all = sources();
-  unit.headers.assign(all.begin(), all.end());
+std::string exchanged_elements(const Unit& unit, DType accumulator) {
+  std::string found;
   try {
     with_element_type(accumulator, [&]<class T>(T) {
-      if constexpr (std::is_arithmetic_v<T> && sizeof(T) >= 4) known->second = first_difference<T>(unit);
+      if constexpr (std::is_arithmetic_v<T> && sizeof(T) >= 4) found = first_difference<T>(unit);
     });
   } catch (const Error&) {
     // Without a compiler, or with expressions that do not compile, there is nothing to show.
   }
-  return known->second;
+  return found;
 }
 
 }  // namespace hone

@@ -1,15 +1,24 @@
-#include "runtime/families/custom/custom_family.h"
+// The reduce_custom family: a reduction by the caller's expressions.
+#include <hone/custom_reduction.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <memory>
+#include <cstring>
+#include <deque>
+#include <map>
 #include <mutex>
+#include <type_traits>
 
 #include <fmt/format.h>
 
 #include <hone/error.h>
 
+#include "kernel_templates/reduce_arguments.h"
 #include "runtime/families/counts.h"
+#include "runtime/families/custom/custom_exchange.h"
+#include "runtime/families/reduce/reduce_reference.h"
+#include "runtime/families/reduce/reduction_family.h"
 
 namespace hone {
 namespace {
@@ -125,60 +134,206 @@ std::string header_text(const ReduceExpressions& expressions) {
   return text;
 }
 
+constexpr std::int64_t kSerialRun = 256;
+
+constexpr std::string_view kInputKind = "positive";
+
+/// The orders of combination in serial.cuh: the kernels of the reference unit.
+struct ReferenceOrder {
+  std::string_view body;
+  std::int32_t threads;
+};
+constexpr std::array<ReferenceOrder, 4> kOrders{{{"hone::serial_reduce<Op, Out, false>", kSerialThreads},
+                                                 {"hone::serial_reduce<Op, Out, true>", kSerialThreads},
+                                                 {"hone::fold<Op, Out, false>", 1},
+                                                 {"hone::fold<Op, Out, true>", 1}}};
+
+/// Sizes that orders are compared at: around a thread, a warp and the plain kernel's block.
+constexpr std::array<std::int64_t, 8> kOrderSizes{1025, 257, 33, 7, 4, 3, 2, 1};
+
+/// γ(k) = k·u ÷ (1 − k·u) (Higham, Accuracy and Stability of Numerical Algorithms, §3.1).
+double rounding_bound(DType accumulator, std::int64_t chain) {
+  const double unit = accumulator == DType::f32 ? 0x1p-24 : 0x1p-53;
+  const double sum = static_cast<double>(chain) * unit;
+  return sum < 0.5 ? sum / (1 - sum) : 1;
+}
+
+/// Half a unit in the last place of a result that is stored in `dtype`, relative.
+double storing_error(DType dtype) { return std::ldexp(1.0, -info(dtype).digits); }
+
 bool may_accumulate(DType dtype) { return info(dtype).size_bytes >= 4; }
 
 }  // namespace
 
-const CustomFamily& CustomFamily::of(const ReduceExpressions& expressions) {
-  static std::mutex mutex;
-  static std::vector<std::unique_ptr<const CustomFamily>> families;
-  require_complete(expressions);
-  const std::scoped_lock lock(mutex);
-  for (const auto& family : families)
-    if (family->expressions_ == expressions) return *family;
-  families.emplace_back(new CustomFamily(expressions));
-  return *families.back();
-}
+/// Its one operation has the name of the expressions; Problem::accumulator and Problem::result are always set. Results
+/// are verified with plain kernels of the same expressions (serial.cuh), on positive numbers.
+class CustomFamily final : public ReductionFamily, Verifier {
+ public:
+  explicit CustomFamily(const ReduceExpressions& expressions)
+      : ReductionFamily({.name = "reduce_custom",
+                         .space = ReducePolicy::space(),
+                         .operations = {&operation_, 1},
+                         .kernels = {"reduce.cuh", "reduction.cuh", "serial.cuh"},
+                         .sources = {{.name = std::string(kHeader), .text = header_text(expressions)}}}),
+        expressions_(expressions),
+        operation_(expressions_.name) {}
 
-CustomFamily::CustomFamily(const ReduceExpressions& expressions)
-    : ReductionFamily({.name = "reduce_custom",
-                       .space = ReducePolicy::space(),
-                       .operations = {&operation_, 1},
-                       .kernels = {"reduce.cuh", "reduction.cuh", "serial.cuh"},
-                       .sources = {{.name = std::string(kHeader), .text = header_text(expressions)}}}),
-      expressions_(expressions),
-      operation_(expressions_.name) {}
+  const ReduceExpressions& expressions() const { return expressions_; }
 
-std::string CustomFamily::refuse(const Problem& problem) const {
-  if (problem.operation != 0) return fmt::format("{} has no operation {}", name(), problem.operation);
-  if (!problem.accumulator || !may_accumulate(*problem.accumulator) || !problem.result)
-    return fmt::format("{} {} needs an accumulator of f32, f64, i32, u32, i64 or u64, and a result", name(),
-                       operation_);
-  if (problem.numerics == Numerics::reproducible) {
-    const std::string exchanged = exchanged_elements(problem);
-    const std::string why = exchanged.empty()
-                                ? "compilers contract its expressions to fused multiply-adds, and the functions that "
-                                  "they may call differ between devices"
-                                : fmt::format("exchanged operands must give the same bits, and {}", exchanged);
-    return fmt::format("{} {} has no reproducible numerics: {}; ask for fast numerics", name(), operation_, why);
+  std::string refuse(const Problem& problem) const override {
+    if (problem.operation != 0) return fmt::format("{} has no operation {}", name(), problem.operation);
+    if (!problem.accumulator || !may_accumulate(*problem.accumulator) || !problem.result)
+      return fmt::format("{} {} needs an accumulator of f32, f64, i32, u32, i64 or u64, and a result", name(),
+                         operation_);
+    if (problem.numerics == Numerics::reproducible) {
+      const std::string exchanged = tried_exchange(problem);
+      const std::string why = exchanged.empty()
+                                  ? "compilers contract its expressions to fused multiply-adds, and the functions that "
+                                    "they may call differ between devices"
+                                  : fmt::format("exchanged operands must give the same bits, and {}", exchanged);
+      return fmt::format("{} {} has no reproducible numerics: {}; ask for fast numerics", name(), operation_, why);
+    }
+    return ReductionFamily::refuse(problem);
   }
-  return ReductionFamily::refuse(problem);
-}
 
-std::vector<BufferSpec> CustomFamily::buffers(const Problem& problem) const {
-  return {input("in", problem.dtype, problem.extents[0]), output("out", *problem.result, 1)};
-}
+  std::vector<BufferSpec> buffers(const Problem& problem) const override {
+    return {input("in", problem.dtype, problem.extents[0]), output("out", *problem.result, 1)};
+  }
+  const Verifier& verifier() const override { return *this; }
 
-std::size_t CustomFamily::partial_bytes(const Problem& problem) const { return info(*problem.accumulator).size_bytes; }
+  std::span<const std::string_view> input_kinds(const Problem&) const override { return {&kInputKind, 1}; }
+  std::vector<std::byte> input_pattern(const Problem& problem, int, std::string_view) const override {
+    const std::int64_t elements = std::min(problem.extents[0], reduce_reference::kInputPeriod);
+    return random_pattern(problem.dtype, elements, static_cast<std::uint64_t>(problem.extents[0]), 1, 2);
+  }
 
-OperationSource CustomFamily::operation(const Problem& problem) const {
-  return {.includes = fmt::format("#include \"{}\"\n", kHeader),
-          .type = fmt::format("hone_custom::Operation<{}, {}, {}>", info(problem.dtype).cuda_name,
-                              info(*problem.accumulator).cuda_name, index_type(needs_wide_index(problem, 0)))};
-}
+  /// Besides the size and the next smaller one, those that take fewer blocks, down to one with a single element.
+  std::vector<Problem> verified_problems(const Problem& problem) const override {
+    const std::int64_t n = problem.extents[0];
+    std::vector<std::int64_t> sizes{n};
+    for (const std::int64_t size : {n - 1, n / 2 + 1, n / 7 + 1, std::int64_t{1000}, std::int64_t{33}, std::int64_t{1}})
+      if (size >= 0 && size < sizes.back()) sizes.push_back(size);
+    std::vector<Problem> problems;
+    for (const std::int64_t size : sizes) problems.emplace_back(problem).extents[0] = size;
+    return problems;
+  }
+
+  bool has_reference_kernel() const override { return true; }
+  Unit reference_unit(const Problem& problem) const override {
+    const std::string text = fmt::format(
+        "using Out = {};\n"
+        "static_assert(hone::kSerialThreads == {} && hone::kSerialRun == {});\n",
+        info(*problem.result).cuda_name, kSerialThreads, kSerialRun);
+    Unit unit = serial_unit(problem, text);
+    unit.name = fmt::format("{} reference", to_string(problem));
+    for (const ReferenceOrder& order : kOrders) unit.entries.push_back(kernel_entry(order.body, order.threads));
+    return unit;
+  }
+  void encode_reference(const Problem& problem, int order, std::span<void* const> buffers,
+                        LaunchList& launches) const override {
+    Launch& launch = launches.add();
+    launch.entry = order;
+    launch.block.x = static_cast<unsigned>(kOrders[static_cast<std::size_t>(order)].threads);
+    launch.arguments.push(ReduceArguments{.in = {buffers[0]},
+                                          .n = static_cast<std::uint64_t>(problem.extents[0]),
+                                          .workspace = nullptr,
+                                          .out = {buffers[1]},
+                                          .partials = 0});
+  }
+  std::string compare(const Problem& problem, const Candidate& candidate, ArrayBytes expected,
+                        ArrayBytes outputs) const override {
+    const std::int64_t chain =
+        longest_chain(problem, candidate) + kSerialRun + 10 + problem.extents[0] / (kSerialThreads * kSerialRun);
+    const std::optional<Difference> wrong = difference(problem, chain, expected[0], outputs[0]);
+    if (!wrong) return "";
+    return fmt::format("the plain kernel gives {}, this one {}; {} is allowed (ReduceExpressions::relative_tolerance)",
+                       wrong->first, wrong->other, wrong->allowed);
+  }
+
+  int reference_orders() const override { return static_cast<int>(kOrders.size()); }
+  /// In a workload of their own: sizes beyond the problem's are asked for, too, which its winner may come to serve.
+  std::vector<Problem> order_problems(const Problem& problem) const override {
+    std::vector<Problem> problems;
+    for (const std::int64_t size : kOrderSizes) problems.emplace_back(problem).extents[0] = size;
+    return problems;
+  }
+  std::string compare_orders(const Problem& problem, ArrayBytes first, ArrayBytes other) const override {
+    const std::optional<Difference> differs = difference(problem, 2 * problem.extents[0], first[0], other[0]);
+    if (!differs) return "";
+    return fmt::format(
+        "the reduction '{}' depends on the order in which elements are combined: {} of them give {} in "
+        "one order and {} in another, and {} is allowed; combine() has to be associative and commutative, "
+        "and identity has to change nothing (or ReduceExpressions::relative_tolerance has to allow more)",
+        expressions_.name, problem.extents[0], differs->first, differs->other, differs->allowed);
+  }
+
+ protected:
+  /// The header with the expressions, and the type in it that the kernels take.
+  OperationSource operation(const Problem& problem) const override {
+    return {.includes = fmt::format("#include \"{}\"\n", kHeader),
+            .type = fmt::format("hone_custom::Operation<{}, {}, {}>", info(problem.dtype).cuda_name,
+                                info(*problem.accumulator).cuda_name, index_type(needs_wide_index(problem, 0)))};
+  }
+  std::size_t partial_bytes(const Problem& problem) const override { return info(*problem.accumulator).size_bytes; }
+
+ private:
+  struct Difference {
+    double first, other, allowed;
+  };
+
+  /// The difference of two results; nullopt where the rounding of `chain` combinations, or the caller, allows for it.
+  std::optional<Difference> difference(const Problem& problem, std::int64_t chain, const std::vector<std::byte>& first,
+                                         const std::vector<std::byte>& other) const {
+    if (first == other) return std::nullopt;
+    const bool may_round = info(*problem.accumulator).is_floating();
+    double tolerance = expressions_.relative_tolerance;
+    if (tolerance == 0 && may_round) tolerance = rounding_bound(*problem.accumulator, chain);
+    return with_element_type(*problem.result, [&]<class T>(T) -> std::optional<Difference> {
+      T right, found;
+      std::memcpy(&right, first.data(), sizeof(T));
+      std::memcpy(&found, other.data(), sizeof(T));
+      const auto a = number_of<long double>(right), b = number_of<long double>(found);
+      if (std::isnan(a) && std::isnan(b)) return std::nullopt;
+      long double allowed = static_cast<long double>(tolerance) * std::max(std::abs(a), std::abs(b));
+      if (may_round) allowed += info(kDTypeOf<T>).is_floating() ? storing_error(kDTypeOf<T>) * 2 * std::abs(a) : 1;
+      if (std::abs(a - b) <= allowed) return std::nullopt;
+      return Difference{static_cast<double>(a), static_cast<double>(b), static_cast<double>(allowed)};
+    });
+  }
+
+  /// A unit of serial.cuh, without entries yet.
+  Unit serial_unit(const Problem& problem, const std::string& text) const {
+    const OperationSource op = operation(problem);
+    return unit_of(fmt::format("{}#include \"serial.cuh\"\n\nusing Op = {};\n{}", op.includes, op.type, text), {});
+  }
+
+  /// exchanged_elements(), tried at the first call for each accumulator.
+  std::string tried_exchange(const Problem& problem) const {
+    const std::scoped_lock lock(exchanged_mutex_);
+    const auto [known, is_new] = exchanged_.try_emplace(*problem.accumulator);
+    if (!is_new) return known->second;
+    Unit unit = serial_unit(problem, fmt::format("static_assert(hone::kSerialThreads == {});\n", kSerialThreads));
+    unit.name = fmt::format("{} exchanged", to_string(problem));
+    unit.entries = {kernel_entry("hone::combine_both_ways<Op>", kSerialThreads)};
+    unit.headers.assign(sources().begin(), sources().end());
+    return known->second = exchanged_elements(unit, *problem.accumulator);
+  }
+
+  ReduceExpressions expressions_;
+  std::string_view operation_;
+  mutable std::mutex exchanged_mutex_;
+  mutable std::map<DType, std::string> exchanged_;  ///< by accumulator
+};
 
 CustomReduction::CustomReduction(const ReduceExpressions& expressions, DType accumulator, std::optional<DType> result)
-    : family_(&CustomFamily::of(expressions)), accumulator_(accumulator), result_(result.value_or(accumulator)) {
+    : accumulator_(accumulator), result_(result.value_or(accumulator)) {
+  // Families are made when they are first asked for, and then kept.
+  static std::mutex mutex;
+  static std::deque<CustomFamily> families;
+  require_complete(expressions);
+  const std::scoped_lock lock(mutex);
+  const auto known = std::ranges::find(families, expressions, &CustomFamily::expressions);
+  family_ = known != families.end() ? &*known : &families.emplace_back(expressions);
   for (DType dtype : {accumulator_, result_})
     if (static_cast<std::size_t>(dtype) >= kDTypes.size())
       refuse_expressions(expressions, fmt::format("was given dtype {}, and there is none", static_cast<int>(dtype)));

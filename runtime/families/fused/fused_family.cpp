@@ -1,8 +1,8 @@
-#include "runtime/families/fused/fused_family.h"
+// The reduce_fused family: several reductions of one array in one pass.
+#include <hone/fused_reduction.h>
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -11,7 +11,8 @@
 
 #include "kernel_templates/reduce_arguments.h"
 #include "runtime/families/counts.h"
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce/reduction_family.h"
+#include "runtime/families/reduce/reduce_verifier.h"
 
 namespace hone {
 namespace {
@@ -37,65 +38,77 @@ void require_fusible(std::span<const ReduceOp> ops) {
 
 }  // namespace
 
-const FusedFamily& FusedFamily::of(std::span<const ReduceOp> ops) {
+/// One operation, "sum+min+max", which stands for its list.
+class FusedFamily final : public ReductionFamily {
+ public:
+  explicit FusedFamily(std::vector<ReduceOp> ops)
+      : ReductionFamily({.name = "reduce_fused",
+                         .space = ReducePolicy::space(),
+                         .operations = {&operation_, 1},
+                         .kernels = with_operations({"reduce.cuh"})}),
+        ops_(std::move(ops)),
+        verifier_(*this, ops_) {
+    for (const ReduceOp op : ops_) joined_ += fmt::format("{}{}", joined_.empty() ? "" : "+", hone::name(op));
+    operation_ = joined_;
+  }
+
+  std::span<const ReduceOp> ops() const { return ops_; }
+
+  std::string refuse(const Problem& problem) const override {
+    if (problem.operation != 0) return fmt::format("{} has no operation {}", name(), problem.operation);
+    if (problem.accumulator || problem.result)
+      return fmt::format("{} chooses accumulators and results by itself; for others call tuned_reduce() for each",
+                         name());
+    for (const ReduceOp op : ops_) {
+      if (std::string refusal = refuse_dtypes(fused_member(problem, op)); !refusal.empty()) return refusal;
+      if (problem.extents[0] == 0 && info(op).needs_elements)
+        return fmt::format("{} was asked for the {} of an empty array, which has none", name(), hone::name(op));
+    }
+    return ReductionFamily::refuse(problem);
+  }
+
+  std::vector<BufferSpec> buffers(const Problem& problem) const override {
+    std::vector<BufferSpec> buffers{input("in", problem.dtype, problem.extents[0])};
+    for (const ReduceOp op : ops_)
+      buffers.push_back(output(hone::name(op), fused_member(problem, op).result_dtype(), info(op).outputs));
+    return buffers;
+  }
+  const Verifier& verifier() const override { return verifier_; }
+
+ protected:
+  std::size_t partial_bytes(const Problem& problem) const override {
+    std::size_t bytes = 0;
+    for (const ReduceOp op : ops_) bytes += state_bytes(fused_member(problem, op), needs_wide_index(problem, 0));
+    return bytes;
+  }
+
+  OperationSource operation(const Problem& problem) const override {
+    OperationSource fused{.includes = "#include \"reduction.cuh\"\n", .type = "hone::Fused<"};
+    for (const ReduceOp op : ops_) {
+      const OperationSource one = operation_source(fused_member(problem, op), needs_wide_index(problem, 0));
+      fused.includes += one.includes;
+      fused.type += (op == ops_.front() ? "" : ", ") + one.type;
+    }
+    fused.type += ">";
+    return fused;
+  }
+
+ private:
+  std::vector<ReduceOp> ops_;
+  std::string joined_;
+  std::string_view operation_;
+  ReduceVerifier verifier_;
+};
+
+FusedReduction::FusedReduction(std::span<const ReduceOp> ops) {
+  // Families are made when they are first asked for, and then kept.
   static std::mutex mutex;
-  static std::map<std::vector<ReduceOp>, std::unique_ptr<const FusedFamily>> families;
+  static std::map<std::vector<ReduceOp>, FusedFamily> families;
   require_fusible(ops);
+  const std::vector<ReduceOp> list(ops.begin(), ops.end());
   const std::scoped_lock lock(mutex);
-  std::unique_ptr<const FusedFamily>& family = families[{ops.begin(), ops.end()}];
-  if (!family) family.reset(new FusedFamily({ops.begin(), ops.end()}));
-  return *family;
+  family_ = &families.try_emplace(list, list).first->second;
 }
-
-FusedFamily::FusedFamily(std::vector<ReduceOp> ops)
-    : ReductionFamily({.name = "reduce_fused",
-                       .space = ReducePolicy::space(),
-                       .operations = {&operation_, 1},
-                       .kernels = with_operations({"reduce.cuh"})}),
-      ops_(std::move(ops)),
-      verifier_(*this, ops_) {
-  for (const ReduceOp op : ops_) joined_ += fmt::format("{}{}", joined_.empty() ? "" : "+", hone::name(op));
-  operation_ = joined_;
-}
-
-std::string FusedFamily::refuse(const Problem& problem) const {
-  if (problem.operation != 0) return fmt::format("{} has no operation {}", name(), problem.operation);
-  if (problem.accumulator || problem.result)
-    return fmt::format("{} chooses accumulators and results by itself; for others call tuned_reduce() for each",
-                       name());
-  for (const ReduceOp op : ops_) {
-    if (std::string refusal = refuse_dtypes(fused_member(problem, op)); !refusal.empty()) return refusal;
-    if (problem.extents[0] == 0 && info(op).needs_elements)
-      return fmt::format("{} was asked for the {} of an empty array, which has none", name(), hone::name(op));
-  }
-  return ReductionFamily::refuse(problem);
-}
-
-std::vector<BufferSpec> FusedFamily::buffers(const Problem& problem) const {
-  std::vector<BufferSpec> buffers{input("in", problem.dtype, problem.extents[0])};
-  for (const ReduceOp op : ops_)
-    buffers.push_back(output(hone::name(op), fused_member(problem, op).result_dtype(), info(op).outputs));
-  return buffers;
-}
-
-std::size_t FusedFamily::partial_bytes(const Problem& problem) const {
-  std::size_t bytes = 0;
-  for (const ReduceOp op : ops_) bytes += state_bytes(fused_member(problem, op), needs_wide_index(problem, 0));
-  return bytes;
-}
-
-OperationSource FusedFamily::operation(const Problem& problem) const {
-  OperationSource fused{.includes = "#include \"reduction.cuh\"\n", .type = "hone::Fused<"};
-  for (const ReduceOp op : ops_) {
-    const OperationSource one = operation_source(fused_member(problem, op), needs_wide_index(problem, 0));
-    fused.includes += one.includes;
-    fused.type += (op == ops_.front() ? "" : ", ") + one.type;
-  }
-  fused.type += ">";
-  return fused;
-}
-
-FusedReduction::FusedReduction(std::span<const ReduceOp> ops) : family_(&FusedFamily::of(ops)) {}
 
 std::span<const ReduceOp> FusedReduction::ops() const { return family_->ops(); }
 

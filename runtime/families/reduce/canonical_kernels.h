@@ -9,8 +9,6 @@
 
 namespace hone {
 
-inline bool is_canonical(const Problem& problem) { return problem.numerics == Numerics::reproducible; }
-
 inline constexpr std::int64_t kChunkBytes = 2048, kLaneChunkBytes = kChunkBytes / 32;
 inline constexpr std::int64_t kMostValues = 32;      ///< of a lane, after it has folded its packs
 inline constexpr std::int64_t kMostSpanRounds = 32;  ///< spans of a block whose values it keeps

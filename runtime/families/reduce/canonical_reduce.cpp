@@ -18,7 +18,7 @@
 
 #include "runtime/families/reduce/canonical_math.h"
 #include "runtime/families/reduce/canonical_tree.h"
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce/reduction_family.h"
 
 namespace hone {
 namespace canonical {

@@ -1,4 +1,4 @@
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce/reduction_family.h"
 
 #include <array>
 
@@ -7,6 +7,7 @@
 #include <hone/error.h>
 
 #include "runtime/families/counts.h"
+#include "runtime/families/reduce/reduce_verifier.h"
 
 namespace hone {
 namespace {
@@ -82,45 +83,54 @@ std::string refuse_dtypes(const ReduceSpec& spec) {
   return "";
 }
 
-ReduceFamily::ReduceFamily()
-    : ReductionFamily({.name = "reduce",
-                       .version = 2,
-                       .space = ReducePolicy::space(),
-                       .operations = kOperations,
-                       .kernels = with_operations({"reduce.cuh", "canonical_reduce.cuh"})}) {}
+namespace {
 
-std::string ReduceFamily::refuse(const Problem& problem) const {
-  if (problem.operation >= kReduceOps.size()) return fmt::format("reduce has no operation {}", problem.operation);
-  const ReduceSpec spec = reduce_spec_of(problem);
-  if (std::string refusal = refuse_dtypes(spec); !refusal.empty()) return refusal;
-  if (problem.extents[0] == 0 && op_of(problem).needs_elements)
-    return fmt::format("reduce was asked for the {} of an empty array, which has none", op_of(problem).name);
-  return ReductionFamily::refuse(problem);
-}
+/// Operations as ReduceOp.
+class ReduceFamily final : public ReductionFamily {
+ public:
+  ReduceFamily()
+      : ReductionFamily({.name = "reduce",
+                         .version = 2,
+                         .space = ReducePolicy::space(),
+                         .operations = kOperations,
+                         .kernels = with_operations({"reduce.cuh", "canonical_reduce.cuh"})}) {}
 
-int ReduceFamily::inputs(const Problem& problem) const { return op_of(problem).inputs; }
+  std::string refuse(const Problem& problem) const override {
+    if (problem.operation >= kReduceOps.size()) return fmt::format("reduce has no operation {}", problem.operation);
+    if (std::string refusal = refuse_dtypes(reduce_spec_of(problem)); !refusal.empty()) return refusal;
+    if (problem.extents[0] == 0 && op_of(problem).needs_elements)
+      return fmt::format("reduce was asked for the {} of an empty array, which has none", op_of(problem).name);
+    return ReductionFamily::refuse(problem);
+  }
 
-std::size_t ReduceFamily::partial_bytes(const Problem& problem) const {
-  return state_bytes(reduce_spec_of(problem), needs_wide_index(problem, 0));
-}
+  bool offers_reproducible(const Problem& problem) const override { return reduce_spec_of(problem).is_reproducible(); }
+  std::string arithmetic(const Problem& problem) const override { return reduce_arithmetic(reduce_spec_of(problem)); }
 
-OperationSource ReduceFamily::operation(const Problem& problem) const {
-  return operation_source(reduce_spec_of(problem), needs_wide_index(problem, 0));
-}
+  std::vector<BufferSpec> buffers(const Problem& problem) const override {
+    const ReduceOpInfo& op = op_of(problem);
+    std::vector<BufferSpec> buffers;
+    for (int i = 0; i < op.inputs; ++i)
+      buffers.push_back(input(op.inputs == 1 ? "in" : i == 0 ? "a" : "b", problem.dtype, problem.extents[0]));
+    buffers.push_back(output("out", reduce_spec_of(problem).result_dtype(), op.outputs));
+    return buffers;
+  }
+  const Verifier& verifier() const override { return verifier_; }
 
-std::vector<BufferSpec> ReduceFamily::buffers(const Problem& problem) const {
-  const ReduceOpInfo& op = op_of(problem);
-  std::vector<BufferSpec> buffers;
-  for (int i = 0; i < op.inputs; ++i)
-    buffers.push_back(input(op.inputs == 1 ? "in" : i == 0 ? "a" : "b", problem.dtype, problem.extents[0]));
-  buffers.push_back(output("out", reduce_spec_of(problem).result_dtype(), op.outputs));
-  return buffers;
-}
+  int inputs(const Problem& problem) const override { return op_of(problem).inputs; }
+  std::size_t partial_bytes(const Problem& problem) const override {
+    return state_bytes(reduce_spec_of(problem), needs_wide_index(problem, 0));
+  }
+  OperationSource operation(const Problem& problem) const override {
+    return operation_source(reduce_spec_of(problem), needs_wide_index(problem, 0));
+  }
 
-const KernelFamily& reduce_family() {
-  static const ReduceFamily family;
-  return family;
-}
+ private:
+  ReduceVerifier verifier_{*this};
+};
+
+}  // namespace
+
+const KernelFamily& reduce_family() { return the_family<ReduceFamily>(); }
 
 Problem reduce_problem(const ReduceSpec& spec, std::int64_t n, std::uint32_t alignment) {
   Problem problem{.family = &reduce_family(),

@@ -6,6 +6,7 @@
 #include <random>
 #include <type_traits>
 
+#include "runtime/families/counts.h"
 #include "runtime/families/reduce/reduce_reference.h"
 
 namespace hone::reduce_reference {
@@ -91,15 +92,13 @@ class PatternMaker {
  private:
   void fill(std::string_view kind) {
     if (kind == "uniform") return uniform();
-    if (kind == "mixed") return mixed();
-    if (kind == "all_zero") return all_zero();
-    if (kind == "all_one") return all_one();
-    if (kind == "single_one") return single_one();
+    if (kind == "mixed") return each([&] { return random_() % 2 == 0 ? 0 : kFloating ? real(0.5, 1) : 1; });
+    if (kind == "all_zero" || kind == "single_one") return all(of(0), of(kind == "all_zero" ? 0 : 1));
+    if (kind == "all_one") return all(of(1));
     if (kind == "single_zero") return single_zero();
     if (kind == "sparse") return sparse();
     if (kind == "ties") return ties();
-    if (kind == "ascending") return ascending();
-    if (kind == "descending") return descending();
+    if (kind == "ascending" || kind == "descending") return ascending(kind == "descending");
     if constexpr (kFloating) fill_floats(kind);
     else fill_integers(kind);
   }
@@ -107,22 +106,18 @@ class PatternMaker {
   void fill_floats(std::string_view kind) {
     if (kind == "small_integers") return pairs(4, true);
     if (kind == "cancelling") return pairs(0, false);
-    if (kind == "offset") return offset();
+    if (kind == "offset") return spread(1, std::ldexp(1.0, 5 * Float::digits / 8));
     if (kind == "wide") return spread(sizeof(T) == 8 ? 2000 : 200);
     if (kind == "rising" || kind == "falling") return ramp(kind == "rising" ? 1 : -1);
     if (kind == "large") return large();
-    if (kind == "negative") return negative();
+    if (kind == "negative") return each([&] { return -real(0.5, 1); });
     if (kind == "powers_of_two") return powers_of_two();
     if (kind == "all_nan") return all(of(kNan));
     if (kind == "negative_zero") return all(of(-0.0));
     if (kind == "magnitudes") return magnitudes();
     if (kind == "subnormals") return spread(std::ldexp(1.0, Float::min_exponent - 1));
     if (kind == "all_negative_infinity") return all(of(-infinity()));
-    if (kind == "subnormal") {
-      all_zero();
-      values_.back() = smallest_subnormal();
-      return;
-    }
+    if (kind == "subnormal") return all(of(0), smallest_subnormal());
     background();
     if (kind == "nan") (input_ == 0 ? values_.back() : values_.front()) = of(kNan);
     if (kind == "nans")
@@ -144,21 +139,13 @@ class PatternMaker {
         values_[i] = static_cast<Element>((i % 3 == 0 ? Limits::min() : Limits::max()) | odd);
       return;
     }
-    all_one();
-    values_.back() = kind == "last_lowest" ? Limits::min() : Limits::max();
+    all(of(1), kind == "last_lowest" ? Limits::min() : Limits::max());
   }
 
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-  static Element of(double value) {
-    if constexpr (std::is_class_v<T>) return T(static_cast<float>(value));
-    else return static_cast<Element>(value);
-  }
-
-  static double to_double(Element value) {
-    if constexpr (std::is_class_v<T>) return static_cast<float>(value);
-    else return static_cast<double>(value);
-  }
+  static Element of(double value) { return element_of<Element>(value); }
+  static double to_double(Element value) { return number_of<double>(value); }
 
   /// Or the largest number, where a floating dtype has no infinity.
   static double infinity() {
@@ -181,24 +168,32 @@ class PatternMaker {
   std::size_t below(std::size_t bound) { return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random_); }
   double sign() { return kSigned && random_() % 2 == 0 ? -1 : 1; }
 
-  void all(Element value) { std::fill(values_.begin(), values_.end(), value); }
-  void all_zero() { all(of(0)); }
-  void all_one() { all(of(1)); }
+  template <class Make>
+  void each(const Make& make) {
+    for (Element& x : values_) x = of(make());
+  }
 
-  void spread(double largest) {
-    for (Element& x : values_) x = of(real(-largest, largest));
+  void all(Element value) { std::fill(values_.begin(), values_.end(), value); }
+  void all(Element value, Element last) {
+    all(value);
+    values_.back() = last;
+  }
+
+  /// A mean whose square has lost a spread of 1 about it has ⅝ of the significand before the point.
+  void spread(double largest, double mean = 0) {
+    each([&] { return mean + real(-largest, largest); });
   }
 
   /// Numbers of 70 binades, or as many as the dtype has.
   void magnitudes() {
     const int least = std::max(-35, Float::min_exponent - 1), most = largest_exponent(34);
     const auto binades = static_cast<std::size_t>(most - least + 1);
-    for (Element& x : values_) x = of(sign() * std::ldexp(real(1, 2), least + static_cast<int>(below(binades))));
+    each([&] { return sign() * std::ldexp(real(1, 2), least + static_cast<int>(below(binades))); });
   }
 
   /// Fills the array with the neighbours of an odd element.
   void background() {
-    if (info(spec_.op).hazard == ReduceHazard::truth) return all_zero();
+    if (info(spec_.op).hazard == ReduceHazard::truth) return all(of(0));
     uniform();
   }
 
@@ -214,21 +209,9 @@ class PatternMaker {
     }
   }
 
-  void mixed() {
-    for (Element& x : values_) x = of(random_() % 2 == 0 ? 0 : kFloating ? real(0.5, 1) : 1);
-  }
-
-  void single_one() {
-    all_zero();
-    values_.back() = of(1);
-  }
-
   void single_zero() {
-    if (spec_.op == ReduceOp::product && !std::is_same_v<T, bool>) {
-      uniform();
-    } else {
-      all_one();
-    }
+    if (spec_.op == ReduceOp::product && !std::is_same_v<T, bool>) uniform();
+    else all(of(1));
     values_.back() = of(0);
   }
 
@@ -261,12 +244,6 @@ class PatternMaker {
     if (shuffled) std::shuffle(values_.begin(), values_.end(), order_);
   }
 
-  /// A spread of 1 about a mean whose square has lost it: ⅝ of the significand are before the point.
-  void offset() {
-    const double mean = std::ldexp(1.0, 5 * Float::digits / 8);
-    for (Element& x : values_) x = of(mean + real(-1, 1));
-  }
-
   /// From one end of what the dtype holds to the other, or of ±2^15: each element's exponential dwarfs those of all
   /// before.
   void ramp(double direction) {
@@ -279,15 +256,11 @@ class PatternMaker {
   /// rounds by far more than exponentials bear. Sums of their squares stay in its range.
   void large() {
     const int most = largest_exponent(31);
-    for (Element& x : values_) {
+    each([&] {
       const double significand = 1 + std::ldexp(static_cast<double>(below(4)), 1 - Float::digits);
       const int exponent = most - 2 * static_cast<int>(below(6));
-      x = of(sign() * std::ldexp(significand, exponent));
-    }
-  }
-
-  void negative() {
-    for (Element& x : values_) x = of(-real(0.5, 1));
+      return sign() * std::ldexp(significand, exponent);
+    });
   }
 
   /// How often something may stand in one period if it may stand `most` times in all elements.
@@ -296,7 +269,7 @@ class PatternMaker {
   }
 
   void signs() {
-    for (Element& x : values_) x = of(sign());
+    each([&] { return sign(); });
   }
 
   /// Signs, and pairs of a number near one and its rounded reciprocal. There are so few of them, and so near to one,
@@ -327,7 +300,7 @@ class PatternMaker {
 
   /// Integers whose product a float holds: units, and few threes.
   void small_factors() {
-    for (Element& x : values_) x = of(sign());
+    signs();
     const std::size_t count = per_period(12);
     for (std::size_t i = 0; i < count; ++i) values_[below(values_.size())] = of(3);
   }
@@ -338,7 +311,7 @@ class PatternMaker {
       values_[i] = of((kSigned ? 0 : 1) + (i < values_.size() / 2 ? 0.0 : static_cast<double>(below(3)) - 1));
   }
 
-  void ascending() {
+  void ascending(bool is_reversed) {
     const auto size = static_cast<long double>(values_.size());
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const long double part = static_cast<long double>(i) / size;
@@ -351,11 +324,7 @@ class PatternMaker {
         values_[i] = static_cast<Element>(std::floor(lowest + part * range));
       }
     }
-  }
-
-  void descending() {
-    ascending();
-    std::reverse(values_.begin(), values_.end());
+    if (is_reversed) std::reverse(values_.begin(), values_.end());
   }
 
   const ReduceSpec& spec_;

@@ -77,18 +77,13 @@ ReduceSpec fused_member(const Problem& problem, ReduceOp op) {
   return {.op = op, .dtype = problem.dtype, .nan = problem.nan};
 }
 
-ReduceVerifier::ReduceVerifier(const ReductionFamily& family, std::vector<ReduceOp> fused)
-    : family_(family), fused_(std::move(fused)) {
-  for (const DTypeInfo& dtype : kDTypes) {
-    std::vector<std::string_view>& kinds = kinds_[static_cast<std::size_t>(dtype.dtype)];
-    for (const ReduceOp op : makers_of_inputs(fused_, dtype.dtype))
-      for (const std::string_view kind : reduce_reference::input_kinds({.op = op, .dtype = dtype.dtype}))
-        if (!has_kind(kinds, kind)) kinds.push_back(kind);
-  }
-}
-
 std::span<const std::string_view> ReduceVerifier::input_kinds(const Problem& problem) const {
-  return fused_.empty() ? ReduceInputs::input_kinds(problem) : kinds_[static_cast<std::size_t>(problem.dtype)];
+  if (fused_.empty()) return ReduceInputs::input_kinds(problem);
+  std::vector<std::string_view> kinds;
+  for (const ReduceOp op : makers_of_inputs(fused_, problem.dtype))
+    for (const std::string_view kind : reduce_reference::input_kinds(fused_member(problem, op)))
+      if (!has_kind(kinds, kind)) kinds.push_back(kind);
+  return kept_kinds(std::move(kinds));
 }
 
 std::vector<std::byte> ReduceVerifier::input_pattern(const Problem& problem, int buffer, std::string_view kind) const {

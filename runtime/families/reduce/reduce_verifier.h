@@ -1,7 +1,6 @@
 // ReduceVerifier: reductions against the reference in higher precision.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -49,7 +48,8 @@ ReduceSpec fused_member(const Problem& problem, ReduceOp op);
 /// must outlive it.
 class ReduceVerifier final : public ReduceInputs {
  public:
-  explicit ReduceVerifier(const ReductionFamily& family, std::vector<ReduceOp> fused = {});
+  explicit ReduceVerifier(const ReductionFamily& family, std::vector<ReduceOp> fused = {})
+      : family_(family), fused_(std::move(fused)) {}
 
   std::span<const std::string_view> input_kinds(const Problem& problem) const override;
   std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override;
@@ -59,7 +59,6 @@ class ReduceVerifier final : public ReduceInputs {
  private:
   const ReductionFamily& family_;
   std::vector<ReduceOp> fused_;
-  std::array<std::vector<std::string_view>, kDTypes.size()> kinds_;  ///< of fused operations, by dtype
 };
 
 }  // namespace hone

@@ -1,11 +1,14 @@
-// ReductionFamily: what all families have in common that launch the templates of reduce.cuh.
+// ReductionFamily: what all families have in common that launch the templates of reduce.cuh; and what all families of
+// reductions ask of an operation.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include <hone/kernel_family.h>
+#include <hone/reduce_spec.h>
 
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/work_division.h"
@@ -38,25 +41,46 @@ struct OperationSource {
 /// whether there is anything to peel.
 std::uint32_t peeled_alignment(DType dtype, std::uint32_t alignment);
 
-/// Extents {n, 1, 1}; one or two input arrays of n elements each, then the outputs.
-class ReductionFamily : public BuiltInFamily {
- public:
-  using BuiltInFamily::BuiltInFamily;
+class ReductionFamily;
 
-  std::string refuse(const Problem& problem) const override;
-  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const final;
-  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const final;
-  Unit unit(const ProblemClass& problem_class, const Policy& policy) const final;
-  WorkShape shape(const Problem& problem, const Policy& policy) const final;
-  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const final;
-  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
-              LaunchList& launches) const final;
+/// A policy on a problem.
+struct ReduceLayout : ReducePolicy {
+  const Problem& problem;
+  const ReductionFamily& family;
+  std::int64_t inputs;  ///< arrays
+  std::int64_t thread_bytes;  ///< that a thread loads before it combines any
+  std::int64_t tiles;
+
+  ReduceLayout(const Problem& problem, const Policy& policy);
+
+  std::int64_t partial_bytes() const;
+  std::int64_t tile_bytes() const { return block_threads * thread_bytes; }
+  std::int64_t grid(std::int64_t max_blocks) const {
+    return cluster_blocks > 1 ? cluster_blocks : std::min(max_blocks, tiles);
+  }
+  /// The widest packs that the alignment allows: two arrays that are out of step cannot both be peeled.
+  std::int64_t widest_vector_bytes() const;
+
+  Reason is_valid(const DeviceFacts& facts) const;
+  Unit unit() const;
+  WorkShape shape() const;
+  std::size_t workspace_bytes(std::int64_t max_blocks) const;
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const;
 
   /// The most combinations that one element goes through: in the tree of its tile, from tile to tile, in the last tile,
   /// with the ends, in two block trees, and over the partials of the blocks.
-  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const;
+  std::int64_t longest_chain(std::int64_t max_blocks) const;
+};
 
- protected:
+extern const std::array<PruneRule<PolicyView<ReduceLayout>>, 4> kReduceRules;
+
+/// Extents {n, 1, 1}; one or two input arrays of n elements each, then the outputs.
+class ReductionFamily : public LayoutFamily<BuiltInFamily, ReduceLayout, kReduceRules> {
+ public:
+  using LayoutFamily::LayoutFamily;
+
+  std::string refuse(const Problem& problem) const override;
+
   /// 1, or 2 for operations on pairs. On the hit path: must not allocate.
   virtual int inputs(const Problem&) const { return 1; }
 
@@ -64,12 +88,23 @@ class ReductionFamily : public BuiltInFamily {
   virtual std::size_t partial_bytes(const Problem& problem) const = 0;
 
   virtual OperationSource operation(const Problem& problem) const = 0;
-
- private:
-  /// The widest packs that the alignment allows: two arrays that are out of step cannot both be peeled.
-  std::int64_t widest_vector_bytes(const Problem& problem) const;
-  std::int64_t tiles_of(const Problem& problem, const ReducePolicy& policy) const;
-  std::int64_t grid_of(const Problem& problem, const Candidate& candidate) const;
 };
+
+inline const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[problem.operation]; }
+
+/// KernelFamily::arithmetic() of families of reductions: arrays, bytes of an element, accumulators and results.
+std::string reduce_arithmetic(const ReduceSpec& spec);
+
+/// How the kernels spell an operation, with what it is instantiated for. Indices of elements have 32 or 64 bits.
+OperationSource operation_source(const ReduceSpec& spec, bool has_wide_index);
+
+/// `kernels` and the templates of all operations.
+std::vector<std::string_view> with_operations(std::vector<std::string_view> kernels);
+
+/// sizeof of its State.
+std::size_t state_bytes(const ReduceSpec& spec, bool has_wide_index);
+
+/// Why an operation is not defined for the dtypes of the spec; "" if it is.
+std::string refuse_dtypes(const ReduceSpec& spec);
 
 }  // namespace hone

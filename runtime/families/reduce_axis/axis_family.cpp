@@ -7,7 +7,8 @@
 
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce/canonical_kernels.h"
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce/reduction_family.h"
+#include "runtime/families/reduce/reduce_reference.h"
 
 namespace hone {
 namespace {
@@ -22,29 +23,25 @@ constexpr std::string_view kHostPragmas =
 constexpr std::int64_t kMostTileBytes = 32 * 1024;  ///< of a staged tile, so that several blocks of an SM have one
 constexpr std::int64_t kLeastTileBytes = 8 * 1024;
 
-struct StagedView {
-  const ProblemClass& problem_class;
-  const StagedTile& tile;
-
-  std::int64_t reduced() const { return problem_class.typical().extents[1]; }
-};
-
-constexpr std::array<PruneRule<StagedView>, 4> kStagedRules{{
+constexpr std::array<PruneRule<StagedTile>, 4> kStagedRules{{
     {"1, 4 and 16 threads for an output of a staged tile are enough of a choice", kNotMeasured,
-     [](const StagedView& v) { return v.tile.lanes != 1 && v.tile.lanes != 4 && v.tile.lanes != 16; }},
+     [](const StagedTile& v) { return v.lanes != 1 && v.lanes != 4 && v.lanes != 16; }},
     {"staged tiles of 8 to 32 KiB are worth trying", kNotMeasured,
-     [](const StagedView& v) { return v.tile.bytes() > kMostTileBytes || v.tile.bytes() < kLeastTileBytes; }},
+     [](const StagedTile& v) { return v.bytes() > kMostTileBytes || v.bytes() < kLeastTileBytes; }},
     {"less than two slices fit a staged tile", kNotMeasured,
-     [](const StagedView& v) {
-       const std::array<SizeRange, 3>& sizes = v.problem_class.sizes();
-       return 2 * sizes[1].last * sizes[2].last > v.tile.elements;
-     }},
+     [](const StagedTile& v) { return 2 * last_of(v.problem, 1) * last_of(v.problem, 2) > v.elements; }},
     {"too few or too many threads for an output of a staged tile", kNotMeasured,
-     [](const StagedView& v) {
-       const int lanes = v.tile.lanes;
-       return v.reduced() > 64 * lanes || (lanes > 1 && v.reduced() < 2 * lanes);
+     [](const StagedTile& v) {
+       const std::int64_t reduced = v.problem.extents[1];
+       return reduced > 64 * v.lanes || (v.lanes > 1 && reduced < 2 * v.lanes);
      }},
 }};
+
+/// Elements that verifying one call reduces on the CPU, and the fewest outputs that it looks at even so.
+constexpr std::int64_t kVerifiedElements = std::int64_t{1} << 15;
+constexpr std::int64_t kFewestOutputs = 3;
+constexpr std::int64_t kMostOutputs = 2048;
+constexpr std::int64_t kRuns = 8;
 
 }  // namespace
 
@@ -177,9 +174,6 @@ void add_combining_launch(LaunchList& launches, const CombiningBlock& block, con
   add_launch(launches, divide_up(layout.outputs(), block.outputs), block.threads, arguments).entry = 1;
 }
 
-StagedTile::StagedTile(const Problem& problem, int block_threads_, int lanes_, int packs_)
-    : block_threads(block_threads_), lanes(lanes_), packs(packs_), elements(bytes() / element_bytes(problem)) {}
-
 std::int64_t StagedTile::slices(const AxisLayout& layout) const {
   return at_least_one(elements / at_least_one(layout.reduced * layout.inner));
 }
@@ -188,17 +182,15 @@ std::int64_t StagedTile::tiles(const AxisLayout& layout) const {
   return at_least_one(divide_up(layout.outer, slices(layout)));
 }
 
-Reason StagedTile::is_valid(const ProblemClass& problem_class) const {
-  const std::array<SizeRange, 3>& sizes = problem_class.sizes();
-  const bool fits = sizes[1].last <= elements && sizes[2].last <= elements && sizes[1].last * sizes[2].last <= elements;
+Reason StagedTile::is_valid() const {
+  const std::int64_t reduced = last_of(problem, 1), inner = last_of(problem, 2);
+  const bool fits = reduced <= elements && inner <= elements && reduced * inner <= elements;
   return first_reason({check_static_smem(bytes() + kMaxAlignment),
                        reason_if(lanes > 32, "an output of a staged tile has at most a warp"),
                        reason_if(!fits, "a slice does not fit a staged tile")});
 }
 
-Reason StagedTile::prune(const ProblemClass& problem_class) const {
-  return pruned_by(kStagedRules, StagedView{problem_class, *this});
-}
+Reason StagedTile::prune() const { return pruned_by(kStagedRules, *this); }
 
 std::string StagedTile::source(bool is_of_rows, int values) const {
   return fmt::format(
@@ -216,6 +208,41 @@ void StagedTile::add_launch(LaunchList& launches, const AxisLayout& layout, std:
                                    .reduced = static_cast<unsigned>(layout.reduced),
                                    .inner = static_cast<unsigned>(layout.inner),
                                    .slices_per_tile = static_cast<unsigned>(slices(layout))});
+}
+
+std::vector<Problem> AxisFamily::verified_problems(const Problem& problem) const {
+  std::vector<Problem> problems{problem};
+  const auto add = [&](std::size_t extent, std::int64_t pitch) {
+    if (problem.extents[extent] > 1) problems.push_back(smaller(problem, extent, 1, {pitch, problem.pitches[1]}));
+  };
+  const std::int64_t pitch = pitch_of(problem, 0, problem.extents[row_extent_]);
+  for (std::size_t extent = 0; extent < 2; ++extent)
+    if (extent != row_extent_) add(extent, problem.pitches[0]);
+  add(row_extent_, pitch);
+  if (problem.alignment < kMaxAlignment && problem.pitches[0] == 0) add(row_extent_, 0);
+  return problems;
+}
+
+std::vector<ElementRange> AxisFamily::verified_lines(const Problem& problem) const {
+  const AxisLayout asked = layout(problem);
+  const std::int64_t outputs = asked.outputs();
+  const std::int64_t each = std::clamp<std::int64_t>(asked.reduced, 1, reduce_reference::kInputPeriod);
+  const std::int64_t most = std::clamp<std::int64_t>(kVerifiedElements / each, kFewestOutputs, kMostOutputs);
+  if (outputs == 0) return {};
+  // Where some repetition of the pattern ends.
+  const std::int64_t odd =
+      reduce_reference::kInputPeriod * at_least_one(asked.elements() / reduce_reference::kInputPeriod * 2 / 3) - 1;
+  const std::int64_t outer = std::min(odd / std::max<std::int64_t>(asked.outer_stride, 1), asked.outer - 1);
+  const std::int64_t inner = odd % std::max<std::int64_t>(asked.outer_stride, 1) %
+                             std::max<std::int64_t>(asked.inner == 1 ? 1 : asked.reduced_stride, 1);
+  return spread_runs(outputs, at_least_one(most / kRuns), std::min(most, kRuns),
+                     {outer * asked.inner + std::min(inner, asked.inner - 1)});
+}
+
+std::function<LinesVerifier::Line(std::int64_t)> AxisFamily::lines(const Problem& problem, ArrayBytes) const {
+  return [asked = layout(problem)](std::int64_t output) {
+    return Line{.elements = asked.reduced, .first = asked.first_of(output), .stride = asked.reduced_stride};
+  };
 }
 
 }  // namespace hone

@@ -1,4 +1,5 @@
-// AxisFamily: what the families have in common that reduce one extent of an array, each output by itself.
+// AxisFamily: what the families have in common that reduce one extent of an array, each output by itself, with their
+// policies.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,45 @@ struct AxisLayout {
   std::int64_t elements() const;
 
   std::int64_t first_of(std::int64_t output) const { return output / inner * outer_stride + output % inner; }
+};
+
+/// The policies of reductions over rows. A grid combines the parts of a row in a second kernel.
+struct RowsPolicy {
+  std::int32_t block_threads = 256;
+  Scope scope = Scope::block;        ///< of a row
+  std::int32_t threads_per_row = 0;  ///< of a warp; 0: more than a warp
+  Staging staging = Staging::direct;
+  std::int32_t unroll = 1;           ///< packs that a thread loads at once, of each row
+  std::int32_t rows_per_thread = 1;  ///< that a thread takes at once
+  std::int32_t cluster_blocks = 1;
+  Tail tail = Tail::warp;            ///< of a block
+  MinBlocks min_blocks = MinBlocks::one;
+
+  bool is_staged() const { return staging == Staging::shared; }
+  /// Rows that a block takes at once, where lanes of a warp make an output.
+  std::int64_t tile_rows() const { return block_threads / threads_per_row * rows_per_thread; }
+  bool is_direct_warp() const { return scope == Scope::warp && !is_staged(); }
+
+  static const ParameterSpace& space();
+};
+
+/// The policies of reductions over columns. A grid combines the parts of a column in a second kernel. Staged, whole
+/// slices of reduced × inner are copied to shared memory; shifted, where rows begin anywhere, threads put each of their
+/// packs together from two aligned ones.
+struct ColumnsPolicy {
+  std::int32_t block_threads = 256;
+  std::int32_t threads_per_column = 1;  ///< of a block
+  std::int32_t unroll = 2;              ///< packs that a thread loads at once
+  Scope scope = Scope::block;           ///< of a column
+  Staging staging = Staging::direct;
+  MinBlocks min_blocks = MinBlocks::unset;
+
+  /// Threads side by side.
+  int lanes() const { return block_threads / threads_per_column; }
+  bool is_staged() const { return staging == Staging::shared; }
+  bool is_split() const { return scope == Scope::grid; }
+
+  static const ParameterSpace& space();
 };
 
 /// Operations as ReduceOp; the second extent is reduced; one input, one output that holds the values of each reduction
@@ -82,18 +122,17 @@ std::string axis_prologue(const Problem& problem, std::string_view header);
 /// A tile of whole slices, reduced × inner, that a block copies to shared memory (staged_reduce.cuh), where `lanes`
 /// threads make an output.
 struct StagedTile {
+  const Problem& problem;
   int block_threads, lanes, packs;  ///< packs of a thread
-  std::int64_t elements;
-
-  StagedTile(const Problem& problem, int block_threads, int lanes, int packs);
+  std::int64_t elements = bytes() / element_bytes(problem);
 
   std::int64_t bytes() const { return std::int64_t{block_threads} * packs * kMaxAlignment; }
   std::int64_t slices(const AxisLayout& layout) const;
   std::int64_t tiles(const AxisLayout& layout) const;
 
   /// KernelFamily::is_valid() and prune().
-  Reason is_valid(const ProblemClass& problem_class) const;
-  Reason prune(const ProblemClass& problem_class) const;
+  Reason is_valid() const;
+  Reason prune() const;
 
   /// `Kernel` of a unit that begins with axis_prologue().
   std::string source(bool is_of_rows, int values) const;

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce/reduction_family.h"
 
 namespace hone {
 namespace {
@@ -149,23 +149,7 @@ std::size_t CanonicalColumns::workspace_bytes(std::int64_t max_blocks) const {
 
 void CanonicalColumns::encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace,
                               LaunchList& launches) const {
-  const Spans division = spans(max_blocks);
-  const auto parts = static_cast<unsigned>(division.count);
-  const ColumnsArguments arguments{.in = buffers[0],
-                                   .out = buffers[1],
-                                   .workspace = workspace,
-                                   .outer = static_cast<std::uint64_t>(axis.outer),
-                                   .reduced = static_cast<std::uint64_t>(axis.reduced),
-                                   .inner = static_cast<std::uint64_t>(axis.inner),
-                                   .pitch = static_cast<std::uint64_t>(axis.reduced_stride),
-                                   .slice_pitch = static_cast<std::uint64_t>(axis.outer_stride),
-                                   .rows = static_cast<std::uint64_t>(rows),
-                                   .slice_tiles = static_cast<std::uint64_t>(slice_tiles),
-                                   .folds = static_cast<unsigned>(folds),
-                                   .parts = parts,
-                                   .run_levels = static_cast<unsigned>(division.levels)};
-  add_launch(launches, std::min(tiles * parts, max_blocks), block_threads, arguments);
-  if (parts > 1) add_combining_launch(launches, combining_block(), axis, parts, workspace, buffers[1]);
+  add_launches(0, spans(max_blocks), max_blocks, buffers, workspace, launches);
 }
 
 }  // namespace hone

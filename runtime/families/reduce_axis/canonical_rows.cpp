@@ -111,7 +111,7 @@ WorkShape CanonicalRows::shape() const {
   return shape;
 }
 
-std::size_t CanonicalRows::workspace_bytes() const {
+std::size_t CanonicalRows::workspace_bytes(std::int64_t) const {
   if (scope != Scope::grid) return 0;
   const std::int64_t partials = std::max(most_partials(block_threads), last_of(problem, 0));
   return kWorkspaceHeaderBytes + static_cast<std::size_t>(partials) * axis_state_bytes(problem);

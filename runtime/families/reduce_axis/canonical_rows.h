@@ -8,7 +8,6 @@
 
 #include "runtime/families/reduce/canonical_kernels.h"
 #include "runtime/families/reduce_axis/axis_family.h"
-#include "runtime/families/reduce_axis/axis_policies.h"
 
 namespace hone {
 
@@ -27,7 +26,7 @@ struct CanonicalRows : RowsPolicy {
   Reason is_valid(const DeviceFacts& facts) const;
   Unit unit() const;
   WorkShape shape() const;
-  std::size_t workspace_bytes() const;
+  std::size_t workspace_bytes(std::int64_t max_blocks) const;
   void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const;
 
   static Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts);

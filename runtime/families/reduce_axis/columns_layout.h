@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "runtime/families/counts.h"
+#include "runtime/families/reduce/canonical_kernels.h"
 #include "runtime/families/reduce_axis/axis_family.h"
-#include "runtime/families/reduce_axis/axis_policies.h"
 
 namespace hone {
 
@@ -54,6 +54,27 @@ struct ColumnsLayout : ColumnsPolicy {
     if (!is_split()) return 1;
     return std::clamp<std::int64_t>(max_blocks / at_least_one(tiles), 1,
                                     at_least_one(divide_up(rows, threads_per_column)));
+  }
+
+  /// Adds the launch of the kernel that takes columns, and that of the one that combines their parts.
+  void add_launches(int entry, const Spans& split, std::int64_t max_blocks, std::span<void* const> buffers,
+                    void* workspace, LaunchList& launches) const {
+    const ColumnsArguments arguments{.in = buffers[0],
+                                     .out = buffers[1],
+                                     .workspace = workspace,
+                                     .outer = static_cast<std::uint64_t>(axis.outer),
+                                     .reduced = static_cast<std::uint64_t>(axis.reduced),
+                                     .inner = static_cast<std::uint64_t>(axis.inner),
+                                     .pitch = static_cast<std::uint64_t>(axis.reduced_stride),
+                                     .slice_pitch = static_cast<std::uint64_t>(axis.outer_stride),
+                                     .rows = static_cast<std::uint64_t>(rows),
+                                     .slice_tiles = static_cast<std::uint64_t>(slice_tiles),
+                                     .folds = static_cast<unsigned>(folds),
+                                     .parts = static_cast<unsigned>(split.count),
+                                     .run_levels = static_cast<unsigned>(split.levels)};
+    add_launch(launches, std::min(tiles * split.count, max_blocks), block_threads, arguments, entry);
+    if (split.count > 1)
+      add_combining_launch(launches, combining_block(), axis, arguments.parts, workspace, buffers[1]);
   }
 
   /// True if a thread takes its rows in at most so many tiles, in the whole size class.

@@ -32,15 +32,104 @@ constexpr double kPipelineFillLatenciesOfLogsumexp = 6;
 /// A tile's row: shorter ones are not worth a memory transaction.
 constexpr std::int64_t kLeastRowBytes = 128;
 
-using Layout = ColumnsLayout;
+/// A policy on a problem.
+struct Layout : ColumnsLayout {
+  using ColumnsLayout::ColumnsLayout;
+
+  std::int64_t pack_bytes = pack_elements * element;
+  std::int64_t states_bytes = threads_per_column * columns * state;
+
+  Reason is_valid(const DeviceFacts& facts) const {
+    if (Reason reason = check_blocks(facts, block_threads); !reason.empty()) return reason;
+    if (is_staged()) return staged_tile().is_valid();
+    const bool shifts = staging == Staging::shifted;
+    return first_reason(
+        {reason_if(lanes() < 2, "each thread has a share of the same column"),
+         reason_if(shifts && is_aligned(problem), "rows that begin with a pack need not be shifted"),
+         reason_if(shifts && threads_per_column >= pack_elements, "threads whose rows begin alike have whole packs"),
+         reason_if(shifts && may_fold, "short rows are no shorter for it"),
+         reason_if(shifts && pack_bytes < 4, "packs of less than a word"), check_static_smem(states_bytes)});
+  }
+
+  /// The type that takes columns with `sharing` threads each.
+  std::string columns_type(std::int64_t sharing, std::int64_t pack, int loads, bool folds_rows) const {
+    return fmt::format(
+        "using Columns = hone::ColumnReduce<Op, {}, {}, {}, {}, hone::RowStarts::{}, {},\n"
+        "                                    {}, {}, Out, {}>;\n",
+        block_threads, sharing, pack, loads,
+        is_aligned(problem) ? "aligned" : is_phase_matched ? "phase_matched" : "shifted_loads", folds_rows,
+        takes_tiles_up_to(kFewTiles), is_split(), values_of(problem));
+  }
+
+  Unit unit() const {
+    const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
+    if (is_staged())  // Columns take rows with gaps
+      return unit_of(axis_prologue(problem, "reduce_columns.cuh\"\n#include \"staged_reduce.cuh") +
+                         staged_tile().source(false, values_of(problem)) +
+                         columns_type(block_threads / kLanesOfGaps, 1, 2, false),
+                     {entry("Kernel::reduce"), entry("Columns::reduce")});
+    Unit unit = unit_of(axis_prologue(problem, "reduce_columns.cuh") +
+                            columns_type(threads_per_column, pack_elements, unroll, may_fold),
+                        {entry("Columns::reduce")});
+    unit.source += fmt::format(
+        "static_assert(Columns::kTileColumns == {}, \"host and device disagree on the tile\");\n", columns);
+    if (is_split()) unit.entries.push_back(combining_entry(combining_block(), values_of(problem)));
+    return unit;
+  }
+
+  WorkShape shape() const {
+    WorkShape shape{.block_threads = block_threads, .dependent_launch = true, .independent_blocks = !is_split()};
+    if (is_staged()) {
+      shape.tiles = staged_tile().tiles(axis);
+      shape.bytes_in_flight_per_block = staged_tile().bytes();
+      return shape;
+    }
+    shape.tiles = at_least_one(tiles);
+    if (is_split()) {
+      shape.tiles *= at_least_one(divide_up(rows, tile_rows));
+      shape.launches = 2;
+      shape.pipeline_fill_latencies = reduce_spec_of(problem).op == ReduceOp::logsumexp
+                                          ? kPipelineFillLatenciesOfLogsumexp
+                                          : kPipelineFillLatencies;
+    }
+    const std::int64_t used_columns = std::min(columns, folds * axis.inner);
+    shape.bytes_in_flight_per_block = at_least_one(std::min(tile_rows, rows) * used_columns * element);
+    return shape;
+  }
+
+  std::size_t workspace_bytes(std::int64_t max_blocks) const {
+    if (!is_split()) return 0;
+    // A block's outputs are those of its tile, whatever the shape: this holds for the whole size class.
+    const std::int64_t outputs = std::min(columns, last_of(problem, 2));
+    return kWorkspaceHeaderBytes + static_cast<std::size_t>(max_blocks * outputs * state);
+  }
+
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const {
+    if (is_staged() && !has_gaps()) return staged_tile().add_launch(launches, axis, max_blocks, buffers);
+    Layout taken = *this;
+    if (is_staged()) {  // rows with gaps cannot be staged
+      taken.rows = axis.reduced;
+      taken.folds = 1;
+      taken.slice_tiles = divide_up(axis.inner, kLanesOfGaps);
+      taken.tiles = axis.outer * taken.slice_tiles;
+    }
+    taken.add_launches(is_staged() ? 1 : 0, {.count = parts(max_blocks)}, max_blocks, buffers, workspace, launches);
+  }
+
+  std::int64_t longest_chain(std::int64_t max_blocks) const {
+    const std::int64_t block_levels = 10;
+    if (is_staged()) return has_gaps() ? axis.reduced : staged_tile().chain(axis);
+    const std::int64_t rounds = divide_up(rows, parts(max_blocks) * tile_rows);
+    const std::int64_t unrolled = 4 + unroll;     // levels, and the last rows one after the other
+    const std::int64_t ends = 2 * pack_elements;  // rows that are taken one by one
+    return unrolled + rounds + threads_per_column + ends + folds + parts(max_blocks) + block_levels;
+  }
+};
 
 struct View : PolicyView<Layout> {
   using PolicyView::PolicyView;
 
-  std::int64_t pack_bytes = pack_elements * element;
   std::int64_t rounds = rows / tile_rows;
-
-  std::int64_t states_bytes() const { return threads_per_column * columns * state; }
 
   /// True if other threads must hide the latency of a thread's loads, it takes more than 64 registers by itself, and
   /// the bound that makes room for them spills nothing.
@@ -79,7 +168,7 @@ constexpr std::array<PruneRule<View>, 12> kDirectRules{{
     {"the pairs of a thread's packs do not fit the registers", "247 times as slow (H100, prune_rules)",
      [](const View& v) { return v.staging == Staging::shifted && 2 * v.unroll * v.pack_bytes > 8 * kMaxAlignment; }},
     {"the states of a tile's columns leave shared memory for too few blocks", kNotMeasured,
-     [](const View& v) { return v.states_bytes() > kMostSharedBytes; }},
+     [](const View& v) { return v.states_bytes > kMostSharedBytes; }},
     {"the rows of a tile are not worth a memory transaction", "108.5 % (H100, prune_rules)",
      [](const View& v) { return v.columns * v.element + kMaxAlignment < kLeastRowBytes; }},
     {"so many small elements do not fit the registers", "100.6 % (H100, prune_rules)",
@@ -103,147 +192,18 @@ constexpr std::array<PruneRule<View>, 12> kDirectRules{{
 }};
 
 /// Extents {outer, reduced, inner}.
-class ReduceColumnsFamily final : public AxisFamily {
+class ReduceColumnsFamily final : public LayoutFamily<AxisFamily, Layout, kBoundsRules, CanonicalColumns> {
  public:
   ReduceColumnsFamily()
-      : AxisFamily("reduce_columns", ColumnsPolicy::space(), {"outer", "reduced", "inner"}, 2,
-                   {"reduce_columns.cuh", "staged_reduce.cuh", "canonical_columns.cuh"}) {}
-
-  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    if (is_canonical(problem_class.typical())) return CanonicalColumns(problem_class.typical(), policy).is_valid(facts);
-    const View view(problem_class, policy, facts);
-    if (Reason reason = check_blocks(facts, view.block_threads); !reason.empty()) return reason;
-    if (view.is_staged()) return view.staged_tile().is_valid(problem_class);
-    const bool shifts = view.staging == Staging::shifted;
-    return first_reason(
-        {reason_if(view.lanes() < 2, "each thread has a share of the same column"),
-         reason_if(shifts && is_aligned(view.problem), "rows that begin with a pack need not be shifted"),
-         reason_if(shifts && view.threads_per_column >= view.pack_elements,
-                   "threads whose rows begin alike have whole packs"),
-         reason_if(shifts && view.may_fold, "short rows are no shorter for it"),
-         reason_if(shifts && view.pack_bytes < 4, "packs of less than a word"),
-         check_static_smem(view.states_bytes())});
-  }
+      : LayoutFamily("reduce_columns", ColumnsPolicy::space(), {"outer", "reduced", "inner"}, 2,
+                     {"reduce_columns.cuh", "staged_reduce.cuh", "canonical_columns.cuh"}) {}
 
   Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    if (is_canonical(problem_class.typical())) return CanonicalColumns::prune(problem_class, policy, facts);
+    Reason reason = LayoutFamily::prune(problem_class, policy, facts);
+    if (!reason.empty() || is_canonical(problem_class.typical())) return reason;
     const View view(problem_class, policy, facts);
-    if (Reason reason = pruned_by(kBoundsRules, view); !reason.empty()) return reason;
     if (!view.is_staged()) return pruned_by(kDirectRules, view);
-    return first_reason({pruned_by(kStagedRules, view), view.staged_tile().prune(problem_class)});
-  }
-
-  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
-    const Problem& problem = problem_class.typical();
-    if (is_canonical(problem)) return CanonicalColumns(problem, policy).unit();
-    const Layout layout(problem, policy);
-    const int values = values_of(problem);
-    const auto entry = [&](std::string_view body) {
-      return kernel_entry(body, layout.block_threads, layout.min_blocks);
-    };
-    const auto direct = [&](std::int64_t sharing, std::int64_t pack, int unroll, bool folds) {
-      const std::string_view starts = is_aligned(problem)       ? "aligned"
-                                      : layout.is_phase_matched ? "phase_matched"
-                                                                : "shifted_loads";
-      return fmt::format(
-          "using Columns = hone::ColumnReduce<Op, {threads}, {sharing}, {pack}, {unroll}, hone::RowStarts::{starts}, "
-          "{folds},\n                                    {few_tiles}, {is_split}, Out, {values}>;\n",
-          fmt::arg("threads", layout.block_threads), fmt::arg("sharing", sharing), fmt::arg("pack", pack),
-          fmt::arg("unroll", unroll), fmt::arg("starts", starts), fmt::arg("folds", folds),
-          fmt::arg("few_tiles", layout.takes_tiles_up_to(kFewTiles)), fmt::arg("is_split", layout.is_split()),
-          fmt::arg("values", values));
-    };
-    if (layout.is_staged())  // Columns take rows with gaps
-      return unit_of(axis_prologue(problem, "reduce_columns.cuh\"\n#include \"staged_reduce.cuh") +
-                         layout.staged_tile().source(false, values) +
-                         direct(layout.block_threads / kLanesOfGaps, 1, 2, false),
-                     {entry("Kernel::reduce"), entry("Columns::reduce")});
-    Unit unit = unit_of(axis_prologue(problem, "reduce_columns.cuh") +
-                            direct(layout.threads_per_column, layout.pack_elements, layout.unroll, layout.may_fold),
-                        {entry("Columns::reduce")});
-    unit.source += fmt::format(
-        "static_assert(Columns::kTileColumns == {}, \"host and device disagree on the tile\");\n", layout.columns);
-    if (layout.is_split()) unit.entries.push_back(combining_entry(layout.combining_block(), values));
-    return unit;
-  }
-
-  WorkShape shape(const Problem& problem, const Policy& policy) const override {
-    if (is_canonical(problem)) return CanonicalColumns(problem, policy).shape();
-    const Layout layout(problem, policy);
-    WorkShape shape{
-        .block_threads = layout.block_threads, .dependent_launch = true, .independent_blocks = !layout.is_split()};
-    if (layout.is_staged()) {
-      const StagedTile tile = layout.staged_tile();
-      shape.tiles = tile.tiles(layout.axis);
-      shape.bytes_in_flight_per_block = tile.bytes();
-      return shape;
-    }
-    shape.tiles = at_least_one(layout.tiles);
-    if (layout.is_split()) {
-      shape.tiles *= at_least_one(divide_up(layout.rows, layout.tile_rows));
-      shape.launches = 2;
-      shape.pipeline_fill_latencies = reduce_spec_of(problem).op == ReduceOp::logsumexp
-                                          ? kPipelineFillLatenciesOfLogsumexp
-                                          : kPipelineFillLatencies;
-    }
-    const std::int64_t used_columns = std::min(layout.columns, layout.folds * layout.axis.inner);
-    shape.bytes_in_flight_per_block =
-        at_least_one(std::min(layout.tile_rows, layout.rows) * used_columns * layout.element);
-    return shape;
-  }
-
-  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override {
-    if (is_canonical(problem_class.typical()))
-      return CanonicalColumns(problem_class.typical(), candidate.policy).workspace_bytes(candidate.geometry.max_blocks);
-    const Layout layout(problem_class.typical(), candidate.policy);
-    if (!layout.is_split()) return 0;
-    // A block's outputs are those of its tile, whatever the shape: this holds for the whole size class.
-    const std::int64_t outputs = std::min(layout.columns, problem_class.sizes()[2].last);
-    return kWorkspaceHeaderBytes + static_cast<std::size_t>(candidate.geometry.max_blocks * outputs * layout.state);
-  }
-
-  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
-              LaunchList& launches) const override {
-    const std::int64_t most_blocks = at_least_one(candidate.geometry.max_blocks);
-    if (is_canonical(problem))
-      return CanonicalColumns(problem, candidate.policy).encode(most_blocks, buffers, workspace, launches);
-    Layout layout(problem, candidate.policy);
-    const AxisLayout& axis = layout.axis;
-    if (layout.is_staged() && !layout.has_gaps())
-      return layout.staged_tile().add_launch(launches, axis, most_blocks, buffers);
-    const auto parts = static_cast<unsigned>(layout.parts(candidate.geometry.max_blocks));
-    if (layout.is_staged()) {  // rows with gaps cannot be staged
-      layout.rows = axis.reduced;
-      layout.folds = 1;
-      layout.slice_tiles = divide_up(axis.inner, kLanesOfGaps);
-      layout.tiles = axis.outer * layout.slice_tiles;
-    }
-    const ColumnsArguments arguments{.in = buffers[0],
-                                     .out = buffers[1],
-                                     .workspace = workspace,
-                                     .outer = static_cast<std::uint64_t>(axis.outer),
-                                     .reduced = static_cast<std::uint64_t>(axis.reduced),
-                                     .inner = static_cast<std::uint64_t>(axis.inner),
-                                     .pitch = static_cast<std::uint64_t>(axis.reduced_stride),
-                                     .slice_pitch = static_cast<std::uint64_t>(axis.outer_stride),
-                                     .rows = static_cast<std::uint64_t>(layout.rows),
-                                     .slice_tiles = static_cast<std::uint64_t>(layout.slice_tiles),
-                                     .folds = static_cast<unsigned>(layout.folds),
-                                     .parts = parts};
-    add_launch(launches, std::min(layout.tiles * parts, most_blocks), layout.block_threads, arguments).entry =
-        layout.is_staged() ? 1 : 0;
-    if (parts > 1) add_combining_launch(launches, layout.combining_block(), axis, parts, workspace, buffers[1]);
-  }
-
-  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override {
-    const Layout layout(problem, candidate.policy);
-    const std::int64_t block_levels = 10;
-    if (layout.is_staged()) return layout.has_gaps() ? layout.axis.reduced : layout.staged_tile().chain(layout.axis);
-    const std::int64_t parts = layout.parts(candidate.geometry.max_blocks);
-    const std::int64_t rounds = divide_up(layout.rows, parts * layout.tile_rows);
-    const std::int64_t unrolled = 4 + layout.unroll;     // levels, and the last rows one after the other
-    const std::int64_t ends = 2 * layout.pack_elements;  // rows that are taken one by one
-    return unrolled + rounds + layout.threads_per_column + ends + layout.folds + parts + block_levels;
+    return first_reason({pruned_by(kStagedRules, view), view.staged_tile().prune()});
   }
 };
 
@@ -263,10 +223,7 @@ const ParameterSpace& ColumnsPolicy::space() {
   return space;
 }
 
-const KernelFamily& reduce_columns_family() {
-  static const ReduceColumnsFamily family;
-  return family;
-}
+const KernelFamily& reduce_columns_family() { return the_family<ReduceColumnsFamily>(); }
 
 Problem reduce_columns_problem(const ReduceSpec& spec, const ColumnsShape& shape, std::uint32_t alignment) {
   if (shape.inner == 1 && (shape.pitch == 0 || shape.pitch == 1))

@@ -5,7 +5,6 @@
 
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce_axis/axis_family.h"
-#include "runtime/families/reduce_axis/axis_policies.h"
 #include "runtime/families/reduce_axis/canonical_rows.h"
 
 namespace hone {
@@ -42,6 +41,104 @@ struct Layout : RowsPolicy {
     return std::clamp<std::int64_t>(max_blocks / at_least_one(rows), 1, at_least_one(divide_up(packs, tile)));
   }
   CombiningBlock combining_block() const { return {block_threads, last_of(problem, 0)}; }
+  bool has_gaps() const { return axis.outer_stride != columns; }
+
+  Reason is_valid(const DeviceFacts& facts) const {
+    const std::size_t tail_states = tail == Tail::shared ? block_threads + 2 * cluster_blocks : 0;
+    return first_reason({reason_if(problem.extents[2] != 1, "rows have one extent"),
+                         check_blocks(facts, block_threads, cluster_blocks),
+                         check_static_smem(static_cast<std::int64_t>(tail_states * axis_state_bytes(problem))),
+                         is_staged() ? staged_tile().is_valid() : Reason()});
+  }
+
+  Unit unit() const {
+    const int values = values_of(problem);
+    const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
+    const auto lanes = [&](int loads, int at_once) {
+      return fmt::format("using Lanes = hone::RowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n", block_threads,
+                         threads_per_row, loads, at_once, is_aligned(problem), values);
+    };
+    if (is_direct_warp())
+      return unit_of(axis_prologue(problem, "reduce_rows.cuh") + lanes(unroll, rows_per_thread),
+                     {entry("Lanes::reduce")});
+    if (is_staged())  // lanes take rows with gaps
+      return unit_of(axis_prologue(problem, "staged_reduce.cuh\"\n#include \"reduce_rows.cuh") +
+                         staged_tile().source(true, values) + lanes(1, 1),
+                     {entry("Kernel::reduce"), entry("Lanes::reduce")});
+    const std::string source = axis_prologue(problem, "reduce_rows.cuh") +
+                               fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, Out, {}, hone::Tail::{}>;\n",
+                                           block_threads, unroll, values, tail_parameter[tail]);
+    if (scope == Scope::grid)
+      return unit_of(source,
+                     {entry("Kernel::reduce<hone::Grid::publish>"), combining_entry(combining_block(), values)});
+    return unit_of(source, {entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", cluster_blocks))});
+  }
+
+  WorkShape shape() const {
+    const std::int64_t some_packs = at_least_one(packs), count = at_least_one(rows);
+    WorkShape shape{.block_threads = block_threads,
+                    .dependent_launch = true,
+                    .cluster_blocks = cluster_blocks,
+                    .independent_blocks = scope != Scope::grid};
+    if (is_staged()) {
+      shape.tiles = staged_tile().tiles(axis);
+      shape.bytes_in_flight_per_block = staged_tile().bytes();
+    } else if (scope == Scope::warp) {
+      const std::int64_t at_once = std::int64_t{threads_per_row} * unroll;
+      shape.tiles = divide_up(count, tile_rows());
+      shape.bytes_in_flight_per_block = tile_rows() * std::min(some_packs, at_once) * kMaxAlignment;
+      if (threads_per_row == 1 && some_packs > at_once) shape.traffic = kHalfSectors;
+    } else if (scope == Scope::grid) {
+      shape.tiles = count * divide_up(some_packs, tile);
+      shape.bytes_in_flight_per_block = tile * kMaxAlignment;
+      shape.launches = 2;
+    } else {
+      shape.tiles = count * cluster_blocks;
+      shape.bytes_in_flight_per_block = std::min(some_packs, tile) * kMaxAlignment;
+    }
+    return shape;
+  }
+
+  std::size_t workspace_bytes(std::int64_t max_blocks) const {
+    if (scope != Scope::grid) return 0;
+    const std::int64_t partials = std::max(max_blocks, last_of(problem, 0));
+    return kWorkspaceHeaderBytes + static_cast<std::size_t>(partials) * axis_state_bytes(problem);
+  }
+
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const {
+    if (is_staged() && (!has_gaps() || rows <= 1))
+      return staged_tile().add_launch(launches, axis, max_blocks, buffers);
+    const bool is_split = scope == Scope::grid;
+    const auto of_row = static_cast<unsigned>(is_split ? parts(max_blocks) : 1);
+    std::int64_t blocks = is_split ? rows * of_row : std::min(rows, max_blocks);
+    if (scope == Scope::warp) blocks = std::min(divide_up(rows, tile_rows()), max_blocks);
+    if (scope == Scope::cluster)
+      blocks = std::clamp<std::int64_t>(max_blocks / cluster_blocks, 1, at_least_one(rows)) * cluster_blocks;
+    const int entry = is_staged() ? 1 : 0;  // rows with gaps cannot be staged
+    add_launch(launches, blocks, block_threads,
+               RowsArguments{.in = buffers[0],
+                             .out = buffers[1],
+                             .workspace = workspace,
+                             .rows = static_cast<std::uint64_t>(rows),
+                             .columns = static_cast<std::uint64_t>(columns),
+                             .pitch = static_cast<std::uint64_t>(axis.outer_stride),
+                             .parts = of_row},
+               entry, cluster_blocks);
+    if (is_split) add_combining_launch(launches, combining_block(), axis, of_row, workspace, buffers[1]);
+  }
+
+  std::int64_t longest_chain(std::int64_t max_blocks) const {
+    const std::int64_t tile_levels = 7;  // of 8 packs of 16 elements
+    const std::int64_t block_levels = tail == Tail::warp ? 10 : block_threads / 32 + 32;
+    if (is_staged() && !has_gaps()) return staged_tile().chain(axis);
+    if (scope == Scope::warp) {
+      const std::int64_t loads = is_staged() ? 1 : unroll;
+      const std::int64_t ends = 2 * kMaxAlignment / element_bytes(problem) / threads_per_row + 1;
+      return tile_levels + divide_up(packs, threads_per_row * loads) + loads + ends + block_levels;
+    }
+    const std::int64_t of_row = scope == Scope::grid ? parts(max_blocks) : cluster_blocks;
+    return tile_levels + divide_up(packs, tile * of_row) + unroll + 1 + 2 * block_levels + of_row;
+  }
 };
 
 struct View : PolicyView<Layout> {
@@ -106,137 +203,18 @@ constexpr std::array<PruneRule<View>, 7> kBlockRules{{
 }};
 
 /// Extents {rows, columns, 1}.
-class ReduceRowsFamily final : public AxisFamily {
+class ReduceRowsFamily final : public LayoutFamily<AxisFamily, Layout, kRules, CanonicalRows> {
  public:
   ReduceRowsFamily()
-      : AxisFamily("reduce_rows", RowsPolicy::space(), {"rows", "columns"}, 1,
-                   {"reduce_rows.cuh", "staged_reduce.cuh", "canonical_rows.cuh"}) {}
-
-  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    const Problem& problem = problem_class.typical();
-    if (is_canonical(problem)) return CanonicalRows(problem, policy).is_valid(facts);
-    const Layout rows(problem, policy);
-    const std::size_t tail_states = rows.tail == Tail::shared ? rows.block_threads + 2 * rows.cluster_blocks : 0;
-    return first_reason({reason_if(problem.extents[2] != 1, "rows have one extent"),
-                         check_blocks(facts, rows.block_threads, rows.cluster_blocks),
-                         check_static_smem(static_cast<std::int64_t>(tail_states * axis_state_bytes(problem))),
-                         rows.is_staged() ? rows.staged_tile().is_valid(problem_class) : Reason()});
-  }
+      : LayoutFamily("reduce_rows", RowsPolicy::space(), {"rows", "columns"}, 1,
+                     {"reduce_rows.cuh", "staged_reduce.cuh", "canonical_rows.cuh"}) {}
 
   Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    if (is_canonical(problem_class.typical())) return CanonicalRows::prune(problem_class, policy, facts);
+    Reason reason = LayoutFamily::prune(problem_class, policy, facts);
+    if (!reason.empty() || is_canonical(problem_class.typical())) return reason;
     const View view(problem_class, policy, facts);
-    if (Reason reason = pruned_by(kRules, view); !reason.empty()) return reason;
-    if (view.is_staged()) return view.staged_tile().prune(problem_class);
+    if (view.is_staged()) return view.staged_tile().prune();
     return view.scope == Scope::warp ? pruned_by(kWarpRules, view) : pruned_by(kBlockRules, view);
-  }
-
-  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
-    const Problem& problem = problem_class.typical();
-    if (is_canonical(problem)) return CanonicalRows(problem, policy).unit();
-    const Layout rows(problem, policy);
-    const int values = values_of(problem);
-    const auto entry = [&](std::string_view body) { return kernel_entry(body, rows.block_threads, rows.min_blocks); };
-    const auto lanes = [&](int unroll, int at_once) {
-      return fmt::format("using Lanes = hone::RowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n", rows.block_threads,
-                         rows.threads_per_row, unroll, at_once, is_aligned(problem), values);
-    };
-    if (rows.is_direct_warp())
-      return unit_of(axis_prologue(problem, "reduce_rows.cuh") + lanes(rows.unroll, rows.rows_per_thread),
-                     {entry("Lanes::reduce")});
-    if (rows.is_staged())  // lanes take rows with gaps
-      return unit_of(axis_prologue(problem, "staged_reduce.cuh\"\n#include \"reduce_rows.cuh") +
-                         rows.staged_tile().source(true, values) + lanes(1, 1),
-                     {entry("Kernel::reduce"), entry("Lanes::reduce")});
-    const std::string source = axis_prologue(problem, "reduce_rows.cuh") +
-                               fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, Out, {}, hone::Tail::{}>;\n",
-                                           rows.block_threads, rows.unroll, values, tail_parameter[rows.tail]);
-    if (rows.scope == Scope::grid)
-      return unit_of(source, {entry("Kernel::reduce<hone::Grid::publish>"),
-                              combining_entry(rows.combining_block(), values)});
-    return unit_of(source, {entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", rows.cluster_blocks))});
-  }
-
-  WorkShape shape(const Problem& problem, const Policy& policy) const override {
-    if (is_canonical(problem)) return CanonicalRows(problem, policy).shape();
-    const Layout rows(problem, policy);
-    const std::int64_t packs = at_least_one(rows.packs), count = at_least_one(rows.rows);
-    WorkShape shape{.block_threads = rows.block_threads,
-                    .dependent_launch = true,
-                    .cluster_blocks = rows.cluster_blocks,
-                    .independent_blocks = rows.scope != Scope::grid};
-    if (rows.is_staged()) {
-      const StagedTile tile = rows.staged_tile();
-      shape.tiles = tile.tiles(rows.axis);
-      shape.bytes_in_flight_per_block = tile.bytes();
-    } else if (rows.scope == Scope::warp) {
-      const std::int64_t at_once = std::int64_t{rows.threads_per_row} * rows.unroll;
-      shape.tiles = divide_up(count, rows.tile_rows());
-      shape.bytes_in_flight_per_block = rows.tile_rows() * std::min(packs, at_once) * kMaxAlignment;
-      if (rows.threads_per_row == 1 && packs > at_once) shape.traffic = kHalfSectors;
-    } else if (rows.scope == Scope::grid) {
-      shape.tiles = count * divide_up(packs, rows.tile);
-      shape.bytes_in_flight_per_block = rows.tile * kMaxAlignment;
-      shape.launches = 2;
-    } else {
-      shape.tiles = count * rows.cluster_blocks;
-      shape.bytes_in_flight_per_block = std::min(packs, rows.tile) * kMaxAlignment;
-    }
-    return shape;
-  }
-
-  std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const override {
-    const Problem& problem = problem_class.typical();
-    if (is_canonical(problem)) return CanonicalRows(problem, candidate.policy).workspace_bytes();
-    if (candidate.policy.as<RowsPolicy>().scope != Scope::grid) return 0;
-    const std::int64_t partials = std::max(candidate.geometry.max_blocks, problem_class.sizes()[0].last);
-    return kWorkspaceHeaderBytes + static_cast<std::size_t>(partials) * axis_state_bytes(problem);
-  }
-
-  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
-              LaunchList& launches) const override {
-    const std::int64_t max_blocks = at_least_one(candidate.geometry.max_blocks);
-    if (is_canonical(problem))
-      return CanonicalRows(problem, candidate.policy).encode(max_blocks, buffers, workspace, launches);
-    const Layout layout(problem, candidate.policy);
-    const std::int64_t rows = layout.rows;
-    const bool has_gaps = layout.axis.outer_stride != layout.columns && rows > 1;
-    if (layout.is_staged() && !has_gaps)
-      return layout.staged_tile().add_launch(launches, layout.axis, max_blocks, buffers);
-    const bool is_shared = layout.scope == Scope::grid;
-    const auto parts = is_shared ? static_cast<unsigned>(layout.parts(candidate.geometry.max_blocks)) : 1u;
-    std::int64_t blocks = std::min(rows, max_blocks);
-    if (is_shared) blocks = rows * parts;
-    else if (layout.scope == Scope::warp) blocks = std::min(divide_up(rows, layout.tile_rows()), max_blocks);
-    else if (layout.scope == Scope::cluster)
-      blocks =
-          std::clamp<std::int64_t>(max_blocks / layout.cluster_blocks, 1, at_least_one(rows)) * layout.cluster_blocks;
-    Launch& main = add_launch(launches, blocks, layout.block_threads,
-                              RowsArguments{.in = buffers[0],
-                                            .out = buffers[1],
-                                            .workspace = workspace,
-                                            .rows = static_cast<std::uint64_t>(rows),
-                                            .columns = static_cast<std::uint64_t>(layout.columns),
-                                            .pitch = static_cast<std::uint64_t>(layout.axis.outer_stride),
-                                            .parts = parts});
-    main.entry = layout.is_staged() ? 1 : 0;  // rows with gaps cannot be staged
-    main.cluster_blocks = static_cast<unsigned>(layout.cluster_blocks);
-    if (is_shared) add_combining_launch(launches, layout.combining_block(), layout.axis, parts, workspace, buffers[1]);
-  }
-
-  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override {
-    const Layout rows(problem, candidate.policy);
-    const std::int64_t tile_levels = 7;  // of 8 packs of 16 elements
-    const std::int64_t block_levels = rows.tail == Tail::warp ? 10 : rows.block_threads / 32 + 32;
-    if (rows.is_staged() && rows.axis.outer_stride == rows.columns) return rows.staged_tile().chain(rows.axis);
-    if (rows.scope == Scope::warp) {
-      const std::int64_t unroll = rows.is_staged() ? 1 : rows.unroll;
-      const std::int64_t ends = 2 * kMaxAlignment / element_bytes(problem) / rows.threads_per_row + 1;
-      return tile_levels + divide_up(rows.packs, rows.threads_per_row * unroll) + unroll + ends + block_levels;
-    }
-    const std::int64_t parts =
-        rows.scope == Scope::grid ? rows.parts(candidate.geometry.max_blocks) : rows.cluster_blocks;
-    return tile_levels + divide_up(rows.packs, rows.tile * parts) + rows.unroll + 1 + 2 * block_levels + parts;
   }
 };
 
@@ -264,10 +242,7 @@ const ParameterSpace& RowsPolicy::space() {
   return space;
 }
 
-const KernelFamily& reduce_rows_family() {
-  static const ReduceRowsFamily family;
-  return family;
-}
+const KernelFamily& reduce_rows_family() { return the_family<ReduceRowsFamily>(); }
 
 Problem reduce_rows_problem(const ReduceSpec& spec, const RowsShape& shape, std::uint32_t alignment) {
   return axis_problem(reduce_rows_family(), spec, {shape.rows, shape.columns, 1}, shape.pitch, shape.columns,

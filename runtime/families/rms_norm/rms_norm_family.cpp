@@ -95,6 +95,57 @@ struct Layout : RmsNormPolicy {
     const std::int64_t words = packs_per_thread * divide_up(pack_bytes, 4);
     return words * (rows_per_thread * streams + (has_weight(problem) ? 1 : 0));
   }
+
+  Reason is_valid(const DeviceFacts& facts) const { return check_blocks(facts, block_threads, cluster_blocks); }
+
+  Unit unit() const {
+    const std::int64_t element = element_bytes(problem), longest = last_of(problem, 1);
+    const std::string source = fmt::format(
+        "#include \"rms_norm.cuh\"\n\n"
+        "using Kernel = hone::RmsNorm<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;\n"
+        "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
+        info(problem.dtype).cuda_name, index_type(needs_wide_index(problem, 1)), pack_bytes / element,
+        has_weight(problem), has_residual(problem), block_threads, row_threads, packs_per_thread, rows_per_thread,
+        longest * element / pack_bytes > held_packs, sizeof(RmsNormArguments));
+    return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
+  }
+
+  WorkShape shape() const {
+    const std::int64_t all = at_least_one(packs), held = std::min(all, held_packs);
+    const double read_twice = static_cast<double>(all - held) / static_cast<double>(all);
+    return {.block_threads = block_threads,
+            .tiles = tiles(),
+            .bytes_in_flight_per_block = tile_rows * held * pack_bytes * streams / cluster_blocks,
+            .dependent_launch = true,
+            .cluster_blocks = cluster_blocks,
+            .traffic = (1 + read_twice / static_cast<double>(2 * streams)) *  // as many arrays are written
+                       traffic_of_lanes(),
+            .independent_blocks = true};
+  }
+
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void*, LaunchList& launches) const {
+    const std::int64_t cluster = cluster_blocks;
+    std::size_t next = 0;
+    RmsNormArguments arguments{};
+    arguments.x = buffers[next++];
+    if (has_residual(problem)) arguments.residual = buffers[next++];
+    if (has_weight(problem)) arguments.weight = buffers[next++];
+    arguments.y = buffers[next++];
+    if (has_residual(problem)) arguments.h = buffers[next++];
+    arguments.rows = static_cast<std::uint64_t>(rows);
+    arguments.columns = static_cast<std::uint64_t>(problem.extents[1]);
+    arguments.in_pitch = pitch_of(problem, 0);
+    arguments.out_pitch = pitch_of(problem, 1);
+    arguments.mean_factor = 1 / static_cast<float>(at_least_one(problem.extents[1]));
+    arguments.eps = static_cast<float>(eps_of(problem));
+    const std::int64_t grid = std::max(cluster, max_blocks / cluster * cluster);
+    add_launch(launches, std::min(grid, tiles()), block_threads, arguments, 0, cluster);
+  }
+
+  /// The additions of a pack's squares, of the packs of a thread, of its lanes, warps and blocks.
+  std::int64_t longest_chain() const {
+    return pack_bytes / element_bytes(problem) + divide_up(packs, row_threads) + 16;
+  }
 };
 
 /// Rows are typical ones: of what is longer or shorter in a class, a little is read twice or idle.
@@ -132,7 +183,7 @@ constexpr std::array<PruneRule<View>, 7> kPruneRules{{
 }};
 
 /// The reference: rows from one period of each input, in double.
-class RmsNormVerifier final : public Verifier {
+class RmsNormVerifier : public Verifier {
  public:
   std::span<const std::string_view> input_kinds(const Problem&) const override { return kKinds; }
 
@@ -143,12 +194,11 @@ class RmsNormVerifier final : public Verifier {
 
   /// Itself; a pack less in each row, with the pitches kept; one row less; and another eps.
   std::vector<Problem> verified_problems(const Problem& problem) const override {
-    Problem narrower = problem, shorter = problem, other = problem;
-    narrower.pitches = {pitch_of(problem, 0), pitch_of(problem, 1)};
-    narrower.extents[1] = std::max<std::int64_t>(0, problem.extents[1] - problem.alignment / element_bytes(problem));
-    shorter.extents[0] -= shorter.extents[0] > 0;
+    const std::int64_t pack = problem.alignment / element_bytes(problem);
+    const Problem narrower = smaller(problem, 1, pack, {pitch_of(problem, 0), pitch_of(problem, 1)});
+    Problem other = problem;
     other.scalars[0] = 0.5;
-    return {problem, narrower, shorter, other};
+    return {problem, narrower, smaller(problem, 0), other};
   }
 
   std::vector<ElementRange> verified_parts(const Problem& problem, int) const override {
@@ -157,10 +207,7 @@ class RmsNormVerifier final : public Verifier {
 
   std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
                      ArrayBytes outputs) const override {
-    const Layout layout(problem, candidate.policy);
-    // A pack's squares, the packs of a thread, its lanes, warps and blocks.
-    const std::int64_t of_pack = layout.pack_bytes / element_bytes(problem);
-    const std::int64_t chain = of_pack + divide_up(layout.packs, layout.row_threads) + 16;
+    const std::int64_t chain = Layout(problem, candidate.policy).longest_chain();
     std::vector<std::vector<long double>> inputs, found;
     for (const auto& pattern : patterns) inputs.push_back(reduce_reference::decode(problem.dtype, pattern));
     for (const auto& output : outputs) found.push_back(reduce_reference::decode(problem.dtype, output));
@@ -246,14 +293,14 @@ class RmsNormVerifier final : public Verifier {
 };
 
 /// Extents {rows, columns, 1}.
-class RmsNormFamily final : public BuiltInFamily {
+class RmsNormFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRules>, RmsNormVerifier {
  public:
   RmsNormFamily()
-      : BuiltInFamily({.name = "rms_norm",
-                       .space = RmsNormPolicy::space(),
-                       .extent_names = {"rows", "columns"},
-                       .operations = kOperations,
-                       .kernels = {"rms_norm.cuh"}}) {}
+      : LayoutFamily({.name = "rms_norm",
+                      .space = RmsNormPolicy::space(),
+                      .extent_names = {"rows", "columns"},
+                      .operations = kOperations,
+                      .kernels = {"rms_norm.cuh"}}) {}
 
   std::string refuse(const Problem& problem) const override {
     const auto because = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };
@@ -274,70 +321,9 @@ class RmsNormFamily final : public BuiltInFamily {
     return "";
   }
 
-  Reason is_valid(const ProblemClass&, const Policy& policy, const DeviceFacts& facts) const override {
-    const auto rms = policy.as<RmsNormPolicy>();
-    return check_blocks(facts, rms.block_threads, rms.cluster_blocks);
-  }
-  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    return pruned_by(kPruneRules, View(problem_class, policy, facts));
-  }
-
-  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
-    const Problem& problem = problem_class.typical();
-    const Layout layout(problem, policy);
-    const std::int64_t last = problem_class.sizes()[1].last;
-    const bool is_wide = last > std::numeric_limits<std::int32_t>::max();
-    const bool has_rest = last * element_bytes(problem) / layout.pack_bytes > layout.held_packs;
-    const std::string source = fmt::format(
-        "#include \"rms_norm.cuh\"\n\n"
-        "using Kernel = hone::RmsNorm<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;\n"
-        "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
-        info(problem.dtype).cuda_name, index_type(is_wide), layout.pack_bytes / element_bytes(problem),
-        has_weight(problem), has_residual(problem), layout.block_threads, layout.row_threads, layout.packs_per_thread,
-        layout.rows_per_thread, has_rest, sizeof(RmsNormArguments));
-    return unit_of(source, {kernel_entry("Kernel::run", layout.block_threads, layout.min_blocks)});
-  }
-
-  WorkShape shape(const Problem& problem, const Policy& policy) const override {
-    const Layout layout(problem, policy);
-    const std::int64_t packs = at_least_one(layout.packs), held = std::min(packs, layout.held_packs);
-    const double read_twice = static_cast<double>(packs - held) / static_cast<double>(packs);
-    return {.block_threads = layout.block_threads,
-            .tiles = layout.tiles(),
-            .bytes_in_flight_per_block =
-                layout.tile_rows * held * layout.pack_bytes * layout.streams / layout.cluster_blocks,
-            .dependent_launch = true,
-            .cluster_blocks = layout.cluster_blocks,
-            .traffic = (1 + read_twice / static_cast<double>(2 * layout.streams)) *  // as many arrays are written
-                       layout.traffic_of_lanes(),
-            .independent_blocks = true};
-  }
-
   std::int64_t bytes_moved(const Problem& problem) const override {
     const std::int64_t arrays = has_residual(problem) ? 4 : 2;
     return (arrays * problem.extents[0] + has_weight(problem)) * problem.extents[1] * element_bytes(problem);
-  }
-
-  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
-              LaunchList& launches) const override {
-    const Layout layout(problem, candidate.policy);
-    const std::int64_t cluster = layout.cluster_blocks;
-    std::size_t next = 0;
-    RmsNormArguments arguments{};
-    arguments.x = buffers[next++];
-    if (has_residual(problem)) arguments.residual = buffers[next++];
-    if (has_weight(problem)) arguments.weight = buffers[next++];
-    arguments.y = buffers[next++];
-    if (has_residual(problem)) arguments.h = buffers[next++];
-    arguments.rows = static_cast<std::uint64_t>(problem.extents[0]);
-    arguments.columns = static_cast<std::uint64_t>(problem.extents[1]);
-    arguments.in_pitch = pitch_of(problem, 0);
-    arguments.out_pitch = pitch_of(problem, 1);
-    arguments.mean_factor = 1 / static_cast<float>(at_least_one(problem.extents[1]));
-    arguments.eps = static_cast<float>(eps_of(problem));
-    const std::int64_t grid = std::max(cluster, candidate.geometry.max_blocks / cluster * cluster);
-    add_launch(launches, std::min(grid, layout.tiles()), layout.block_threads, arguments).cluster_blocks =
-        static_cast<unsigned>(cluster);
   }
 
   std::vector<BufferSpec> buffers(const Problem& problem) const override {
@@ -353,18 +339,12 @@ class RmsNormFamily final : public BuiltInFamily {
     return specs;
   }
 
-  const Verifier& verifier() const override {
-    static const RmsNormVerifier verifier;
-    return verifier;
-  }
+  const Verifier& verifier() const override { return *this; }
 };
 
 }  // namespace
 
-const KernelFamily& rms_norm_family() {
-  static const RmsNormFamily family;
-  return family;
-}
+const KernelFamily& rms_norm_family() { return the_family<RmsNormFamily>(); }
 
 Problem rms_norm_problem(const RmsNormSpec& spec, bool weighted, bool adds, std::uint32_t alignment) {
   Problem problem{.family = &rms_norm_family(),

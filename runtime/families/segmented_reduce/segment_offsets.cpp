@@ -7,6 +7,8 @@
 #include <numeric>
 #include <random>
 
+#include <fmt/format.h>
+
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/reduce/reduce_reference.h"
 
@@ -89,6 +91,19 @@ std::vector<std::byte> make_as(std::string_view kind, std::int64_t segments, std
 
 std::span<const std::string_view> kinds() { return kKinds; }
 
+std::span<const std::string_view> input_kinds(const ReduceSpec& spec) {
+  std::vector<std::string_view> all(kKinds.begin(), kKinds.end());
+  const auto awkward = reduce_reference::input_kinds(spec).subspan(1);
+  all.insert(all.end(), awkward.begin(), awkward.end());
+  return kept_kinds(std::move(all));
+}
+
+std::vector<std::byte> elements(const ReduceSpec& spec, std::int64_t count, std::string_view kind) {
+  const bool is_of_lengths = std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
+  return reduce_reference::input_pattern(spec, 0, count,
+                                         is_of_lengths ? reduce_reference::input_kinds(spec).front() : kind);
+}
+
 double longest_of_mean(std::int64_t segments) {
   const double mean = power_law_sums().back() / static_cast<double>(kLengthPeriod);
   const auto different = static_cast<double>(std::min(segments, static_cast<std::int64_t>(kLengthPeriod)));
@@ -106,6 +121,18 @@ std::int64_t Offsets::operator[](std::int64_t i) const {
     return offset;
   };
   return wide_ ? at(std::int64_t{}) : at(std::int32_t{});
+}
+
+std::string fault(const Offsets& offsets, std::int64_t elements) {
+  std::int64_t before = 0;
+  for (std::int64_t i = 0; i < offsets.size(); ++i) {
+    const std::int64_t offset = offsets[i];
+    if (offset < 0 || offset > elements)
+      return fmt::format("offsets[{}] = {} is outside of the {} elements", i, offset, elements);
+    if (offset < before) return fmt::format("offsets[{}] = {} is less than offsets[{}] = {}", i, offset, i - 1, before);
+    before = offset;
+  }
+  return "";
 }
 
 std::vector<ElementRange> verified(std::int64_t segments, std::int64_t elements) {

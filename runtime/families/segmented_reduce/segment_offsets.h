@@ -4,11 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include <hone/dtype.h>
 #include <hone/kernel_family.h>
+#include <hone/reduce_spec.h>
 
 namespace hone::segment_offsets {
 
@@ -17,12 +18,18 @@ namespace hone::segment_offsets {
 /// "mostly_empty", where one of 64 has elements.
 std::span<const std::string_view> kinds();
 
+/// Those with what the reduction is measured on, then its awkward elements in segments of a power law.
+std::span<const std::string_view> input_kinds(const ReduceSpec& spec);
+
 /// How many times the mean the longest of so many segments of a power law has.
 double longest_of_mean(std::int64_t segments);
 
 /// segments + 1 offsets of `dtype` (i32 or i64), ascending from 0 to `elements`: bytes as they lie in memory. About 3
-/// ns per segment.
+/// ns per segment. `kind`: of input_kinds().
 std::vector<std::byte> make(std::string_view kind, DType dtype, std::int64_t segments, std::int64_t elements);
+
+/// The elements of an input kind: reduce_reference::input_pattern().
+std::vector<std::byte> elements(const ReduceSpec& spec, std::int64_t count, std::string_view kind);
 
 /// The offsets in `bytes`, as make() returns them.
 class Offsets {
@@ -36,6 +43,9 @@ class Offsets {
   bool wide_;
   std::span<const std::byte> bytes_;
 };
+
+/// What is wrong with offsets into so many elements; "" if nothing is.
+std::string fault(const Offsets& offsets, std::int64_t elements);
 
 /// The segments to verify where all of them would take too long: the first, the last, the one that has everything in
 /// "one_segment", and some between. Ascending, apart from each other; all where they are few and short.

@@ -1,4 +1,4 @@
-#include "runtime/families/segmented_reduce/segmented_reduce_family.h"
+#include <hone/reduce_spec.h>
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,10 @@
 #include "kernel_templates/segments_arguments.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce/canonical_kernels.h"
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce/reduction_family.h"
+#include "runtime/families/reduce/reduce_verifier.h"
 #include "runtime/families/segmented_reduce/segment_offsets.h"
+#include "runtime/families/segmented_reduce/segmented_policy.h"
 
 namespace hone {
 namespace {
@@ -29,25 +31,18 @@ constexpr double kCombiningLatencies = 1.4;
 /// Static shared memory that leaves room for several blocks.
 constexpr std::int64_t kMostTileBytes = 24 << 10;
 
-/// A lane has at most so many elements: their ends are bits of one word.
-constexpr int kMostMergedElements = 32;
-
 /// Each may take a register of its own.
 constexpr int kMostBytesOfSmallElements = 64;
 
-std::int64_t segments_of(const Problem& problem) { return problem.extents[0]; }
-std::int64_t elements_of(const Problem& problem) { return problem.extents[1]; }
-
-/// Segment ends and elements are counted together.
-bool counts_in_64_bits(const Problem& problem) {
-  const auto ranges = size_ranges(problem.extents);
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  return ranges[0].last > kMost || ranges[1].last > kMost - ranges[0].last;
+/// The dtype of the offsets: what the two families differ in.
+DType offsets_of(const Problem& problem) {
+  return problem.family == &segmented_reduce_family(DType::i32) ? DType::i32 : DType::i64;
 }
 
 /// A policy on a problem.
 struct Layout : SegmentedPolicy {
   const Problem& problem;
+  ReduceSpec spec = reduce_spec_of(problem);
   std::int64_t segments = problem.extents[0], elements = problem.extents[1], element = element_bytes(problem);
   std::int64_t lane_elements = thread_bytes / element;  ///< of a tile
   std::int64_t tile_bytes = std::int64_t{block_threads} * thread_bytes;
@@ -67,7 +62,7 @@ struct Layout : SegmentedPolicy {
 
   /// The memory latencies of a merged tile, whose loads are under way while the tile before is reduced: the loads of
   /// offsets for each of its parts, what a lane does with each offset, and a few cycles an element. 2^20 segments of
-  /// 2^16 and 2^20 f32 take 18.6 and 20.9 µs so, and 8.1 and 17.4 with threads to themselves (H100, CUDA 13.0,
+  /// 2^16 and 2^20 f32 in all take 18.6 and 20.9 µs so, and 8.1 and 17.4 with threads to themselves (H100, CUDA 13.0,
   /// 2026-11-26).
   double merged_latencies() const {
     constexpr double kOfPart = 2.5, kOfOffset = 1.4, kOfElement = 0.02;
@@ -79,8 +74,11 @@ struct Layout : SegmentedPolicy {
   bool is_direct() const { return !is_merged() && !is_in_tiles(); }
   /// The chunks that a warp of the canonical tree has in flight.
   std::int64_t chunks() const { return at_least_one(thread_bytes / kLaneChunkBytes); }
-  bool has_wide_index() const { return counts_in_64_bits(problem); }
-  std::size_t state() const { return state_bytes(reduce_spec_of(problem), has_wide_index()); }
+  /// Segment ends and elements are counted together.
+  bool has_wide_index() const {
+    return static_cast<double>(last_of(problem, 0)) + static_cast<double>(last_of(problem, 1)) > INT32_MAX;
+  }
+  std::size_t state() const { return state_bytes(spec, has_wide_index()); }
   std::size_t carry_bytes() const { return (has_wide_index() ? 8 : 4) + 2 * state(); }
   std::int64_t grid(std::int64_t max_blocks) const { return std::min(max_blocks, tiles); }
 
@@ -100,12 +98,6 @@ struct Layout : SegmentedPolicy {
     return is_merged() ? block_threads / 32 * static_cast<std::int64_t>(8 + carry_bytes() + state()) + 64 : 0;
   }
 
-  Reason check_canonical() const {
-    return first_reason({reason_if(!is_direct(), "a segment of the canonical tree is a warp's or a block's"),
-                         reason_if(has_too_many_values(problem, chunks(), kPackBytes),
-                                   "a warp folds at most 32 values of a lane at once")});
-  }
-
   /// How many loads wait for each other in the longest of the segments that are measured.
   double loads_of_longest() const {
     // 12.5 ns an element from shared memory: of a thread's elements one load's latency takes so many. 2^20 segments of
@@ -119,24 +111,116 @@ struct Layout : SegmentedPolicy {
     if (!is_in_tiles()) return bytes / (group_threads() * thread_bytes);
     return bytes / static_cast<double>(tile_bytes) + longest / group_threads() / kElementsPerLatency;
   }
-};
 
-/// Bytes of the mean segment.
-double typical_segment_bytes(const ProblemClass& problem_class) {
-  const std::array<SizeRange, 3>& ranges = problem_class.sizes();
-  const auto middle = [](const SizeRange& range) {
-    return 0.5 * (static_cast<double>(std::max<std::int64_t>(range.first, 1)) + static_cast<double>(range.last));
-  };
-  return middle(ranges[1]) / std::max(1.0, middle(ranges[0])) *
-         static_cast<double>(element_bytes(problem_class.typical()));
-}
+  Reason is_valid(const DeviceFacts& facts) const {
+    const bool is_tree = is_canonical(problem);
+    return first_reason(  // the ends of a lane's elements are bits of one word
+        {check_blocks(facts, block_threads),
+         reason_if(is_merged() && lane_elements > 32, "a lane of a merged tile has at most 32 elements"),
+         check_static_smem(smem_bytes() + scan_smem_bytes()),
+         reason_if(is_tree && !is_direct(), "a segment of the canonical tree is a warp's or a block's"),
+         reason_if(is_tree && has_too_many_values(problem, chunks(), kPackBytes),
+                   "a warp folds at most 32 values of a lane at once")});
+  }
+
+  Unit unit() const {
+    const OperationSource op = operation_source(spec, has_wide_index());
+    const bool is_tree = is_canonical(problem);
+    const std::string_view division = is_tree         ? "CanonicalSegments"
+                                      : is_merged()   ? "MergedSegments"
+                                      : is_in_tiles() ? "StagedSegments"
+                                                      : "DirectSegments";
+    Unit unit;
+    unit.source = fmt::format(
+        "{}#include \"{}\"\n\n"
+        "using Op = {};\n"
+        "using Arrays = hone::Segments<Op, {}, {}, {}>;\n"
+        "using Kernel = hone::{}<Op, Arrays, {}, {}>;\n"
+        "static_assert(sizeof(hone::Carry<Op>) == {} && hone::kWorkspaceHeaderBytes == {} &&\n"
+        "              hone::kPackBytes == {}, \"host and device disagree on the policy\");\n",
+        op.includes, is_tree ? "canonical_segments.cuh" : "segmented_reduce.cuh",
+        is_tree ? fmt::format("hone::Canonical<{}>", op.type) : op.type, info(offsets_of(problem)).cuda_name,
+        info(spec.result_dtype()).cuda_name, info(spec.op).outputs, division, block_threads,
+        is_tree ? chunks() : thread_bytes / kPackBytes, carry_bytes(), kWorkspaceHeaderBytes, kPackBytes);
+    if (is_merged())
+      unit.source += fmt::format("static_assert(Kernel::kTileElements == {} && Kernel::kTileBytes == {},\n"
+                                 "              \"host and device disagree on the tile\");\n",
+                                 merged_elements(), smem_bytes());
+
+    const std::string argument = joins_in_second_kernel() ? "hone::Grid::publish"
+                                 : is_merged()            ? "hone::Grid::last_block"
+                                                          : std::to_string(group_threads());
+    unit.entries = {kernel_entry(fmt::format("Kernel::reduce<{}>", argument), block_threads, min_blocks)};
+    if (joins_in_second_kernel())
+      unit.entries.push_back(
+          kernel_entry(fmt::format("hone::combine_shares<Op, Arrays, {}>", kJoinThreads), kJoinThreads));
+    return unit;
+  }
+
+  WorkShape shape() const {
+    WorkShape shape{.block_threads = block_threads,
+                    .tiles = tiles,
+                    .launches = joins_in_second_kernel() ? 2 : 1,
+                    .uses_last_block_ticket = is_merged() && !joins_in_second_kernel(),
+                    .dependent_launch = true};
+    const std::int64_t bytes_of_tile = at_least_one(problem.family->bytes_moved(problem) / tiles);
+    if (is_merged()) {
+      shape.bytes_in_flight_per_block = bytes_of_tile;
+      shape.round_latencies = merged_latencies();
+      shape.combining_latencies = kCombiningLatencies;
+      if (joins_in_second_kernel()) shape.combining_threads = kJoinThreads;
+      return shape;
+    }
+    // Short segments have less under way than threads could load. Offsets are loaded before elements; a tile in shared
+    // memory has two barriers as well.
+    shape.bytes_in_flight_per_block = std::min(bytes_of_tile, tile_bytes);
+    shape.round_latencies = is_in_tiles() ? 4 : 2;
+    shape.critical_path_loads = loads_of_longest();
+    return shape;
+  }
+
+  std::size_t workspace_bytes(std::int64_t max_blocks) const {
+    return is_merged() ? kWorkspaceHeaderBytes + static_cast<std::size_t>(max_blocks) * carry_bytes() : 0;
+  }
+
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const {
+    const SegmentsArguments arguments{.in = buffers[0],
+                                      .offsets = buffers[1],
+                                      .out = buffers[2],
+                                      .workspace = workspace,
+                                      .segments = static_cast<std::uint64_t>(segments),
+                                      .blocks = static_cast<unsigned>(grid(max_blocks))};
+    add_launch(launches, arguments.blocks, block_threads, arguments);
+    if (joins_in_second_kernel()) add_launch(launches, 1, kJoinThreads, arguments).entry = 1;
+  }
+
+  /// Upper bounds: an element goes through its lane's elements and the scan of a tile, or through the tiles in which no
+  /// segment ends; what the warp has of the segment through another tile, and the shares of warps and of blocks through
+  /// a scan each.
+  std::int64_t longest_chain(std::int64_t max_blocks) const {
+    const std::int64_t threads = group_threads();
+    const std::int64_t levels = 7 + 10 + thread_bytes / kPackBytes + 1;  // of a tile, of a block, and the ends
+    if (is_in_tiles()) {
+      const std::int64_t tile = (tile_bytes - kPackBytes) / element;
+      return divide_up(tile, threads) + elements / tile + 2 + levels;
+    }
+    if (is_direct()) return elements / (threads * lane_elements) + levels;
+    const std::int64_t rounds = (segments + elements) / grid(max_blocks) / (threads * lane_elements) + 1;
+    const std::int64_t of_warp = 5 + 3, of_block = of_warp + 32;  // scans
+    return levels + rounds + 2 * (lane_elements + of_warp) + of_warp + of_block + grid(max_blocks) / block_threads + 1;
+  }
+};
 
 struct View : PolicyView<Layout> {
   using PolicyView::PolicyView;
 
-  double segment_bytes = typical_segment_bytes(problem_class);
+  double segment_bytes = middle(1) / std::max(1.0, middle(0)) * static_cast<double>(element);  ///< of the mean one
   double thread_elements = segment_bytes / static_cast<double>(element) / group_threads();
   double group_load = static_cast<double>(group_threads()) * thread_bytes;
+
+  double middle(std::size_t extent) const {
+    return 0.5 * static_cast<double>(at_least_one(first_of(problem, extent)) + last_of(problem, extent));
+  }
 
   /// True if a block has so few threads though twice as many would have shared memory enough.
   bool is_small_block() const {
@@ -184,6 +268,94 @@ constexpr std::array<PruneRule<View>, 9> kPruneRules{{
      [](const View& v) { return v.min_blocks == MinBlocks::one && (!v.is_direct() || v.thread_bytes < 128); }},
 }};
 
+/// Extents {segments, elements, 1}.
+class SegmentsFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRules>, LinesVerifier {
+ public:
+  /// `offsets`: i32 or i64.
+  explicit SegmentsFamily(DType offsets)
+      : LayoutFamily({.name = offsets == DType::i32 ? "reduce_segments" : "reduce_segments_i64",
+                      .space = SegmentedPolicy::space(),
+                      .extent_names = {"segments", "elements"},
+                      .operations = reduce_family().operations(),
+                      .kernels = with_operations({"segmented_reduce.cuh", "canonical_segments.cuh"})}),
+        offsets_(offsets) {}
+
+  std::string refuse(const Problem& problem) const override {
+    if (problem.operation >= kReduceOps.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
+    const auto [segments, elements, one] = problem.extents;
+    const auto refused = [&](std::string_view why) {
+      return fmt::format("{} {} of {} segments, {} elements of {} in all: {}", name(), op_of(problem).name,
+                         problem.extents[0], problem.extents[1], info(problem.dtype).name, why);
+    };
+    if (op_of(problem).inputs != 1) return refused("takes two arrays; there is no segmented one");
+    if (std::string refusal = refuse_dtypes(reduce_spec_of(problem)); !refusal.empty()) return refusal;
+    if (segments < 0) return refused("a number of segments cannot be negative");
+    if (elements < 0) return refused("a number of elements cannot be negative");
+    if (one != 1 || problem.pitches != Pitches{}) return refused("has two extents and no pitch");
+    const std::int64_t most_elements = kMostBytes / element_bytes(problem), most_segments = kMostBytes / 16;
+    if (elements > most_elements) return refused(fmt::format("no memory holds more than {} elements", most_elements));
+    if (segments >= most_segments)
+      return refused(fmt::format("no memory holds the offsets and results of {} segments", most_segments));
+    if (offsets_ == DType::i32 && elements > std::numeric_limits<std::int32_t>::max())
+      return refused("offsets of i32 cannot name them all; pass offsets of i64");
+    return "";
+  }
+
+  bool offers_reproducible(const Problem& problem) const override { return reduce_spec_of(problem).is_reproducible(); }
+  std::string arithmetic(const Problem& problem) const override { return reduce_arithmetic(reduce_spec_of(problem)); }
+
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+    if (!is_canonical(problem_class.typical())) return LayoutFamily::prune(problem_class, policy, facts);
+    return pruned_by(kCanonicalRules, {problem_class, policy, facts});
+  }
+
+  std::vector<BufferSpec> buffers(const Problem& problem) const override {
+    // Segments start anywhere: the alignment of the arrays is that of their elements.
+    const auto offset_bytes = static_cast<std::int64_t>(info(offsets_).size_bytes);
+    BufferSpec offsets = input("offsets", offsets_, problem.extents[0] + 1, offset_bytes);
+    offsets.is_validated = true;
+    return {input("in", problem.dtype, problem.extents[1], element_bytes(problem)), offsets,
+            output("out", reduce_spec_of(problem).result_dtype(), problem.extents[0] * op_of(problem).outputs)};
+  }
+
+  std::string refuse_contents(const Problem& problem, int, std::span<const std::byte> contents) const override {
+    return segment_offsets::fault(segment_offsets::Offsets(offsets_, contents), problem.extents[1]);
+  }
+
+  const Verifier& verifier() const override { return *this; }
+  std::span<const std::string_view> input_kinds(const Problem& problem) const override {
+    return segment_offsets::input_kinds(reduce_spec_of(problem));
+  }
+  std::vector<std::byte> input_pattern(const Problem& problem, int buffer, std::string_view kind) const override {
+    const auto [segments, elements, one] = problem.extents;
+    if (buffer == 1) return segment_offsets::make(kind, offsets_, segments, elements);
+    return segment_offsets::elements(reduce_spec_of(problem), elements, kind);
+  }
+
+  std::vector<Problem> verified_problems(const Problem& problem) const override {
+    // The small one is verified whole, so that each awkward element counts.
+    constexpr std::int64_t kFewSegments = 1021, kFewElements = 40009;
+    Problem small = problem;
+    small.extents = {std::min(problem.extents[0], kFewSegments), std::min(problem.extents[1], kFewElements), 1};
+    return {problem, smaller(smaller(problem, 0), 1), small};
+  }
+
+ private:
+  std::vector<ElementRange> verified_lines(const Problem& problem) const override {
+    return segment_offsets::verified(problem.extents[0], problem.extents[1]);
+  }
+  std::function<Line(std::int64_t)> lines(const Problem&, ArrayBytes patterns) const override {
+    return [offsets = segment_offsets::Offsets(offsets_, patterns[1])](std::int64_t segment) {
+      return Line{.elements = offsets[segment + 1] - offsets[segment], .first = offsets[segment]};
+    };
+  }
+  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override {
+    return LayoutFamily::longest_chain(problem, candidate);
+  }
+
+  DType offsets_;
+};
+
 }  // namespace
 
 const ParameterSpace& SegmentedPolicy::space() {
@@ -200,191 +372,9 @@ const ParameterSpace& SegmentedPolicy::space() {
   return space;
 }
 
-SegmentedReduceFamily::SegmentedReduceFamily(DType offsets)
-    : BuiltInFamily({.name = offsets == DType::i32 ? "reduce_segments" : "reduce_segments_i64",
-                     .space = SegmentedPolicy::space(),
-                     .extent_names = {"segments", "elements"},
-                     .operations = reduce_family().operations(),
-                     .kernels = with_operations({"segmented_reduce.cuh", "canonical_segments.cuh"})}),
-      offsets_(offsets) {}
-
-std::string SegmentedReduceFamily::refuse(const Problem& problem) const {
-  if (problem.operation >= kReduceOps.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
-  const auto refused = [&](std::string_view why) {
-    return fmt::format("{} {} of {} segments, {} elements of {} in all: {}", name(), op_of(problem).name,
-                       segments_of(problem), elements_of(problem), info(problem.dtype).name, why);
-  };
-  if (op_of(problem).inputs != 1) return refused("takes two arrays; there is no segmented one");
-  if (std::string refusal = refuse_dtypes(reduce_spec_of(problem)); !refusal.empty()) return refusal;
-  if (segments_of(problem) < 0) return refused("a number of segments cannot be negative");
-  if (elements_of(problem) < 0) return refused("a number of elements cannot be negative");
-  if (problem.extents[2] != 1 || problem.pitches != Pitches{}) return refused("has two extents and no pitch");
-  const auto offset_bytes = static_cast<std::int64_t>(info(offsets_).size_bytes);
-  const std::int64_t most_elements = kMostBytes / element_bytes(problem);
-  const std::int64_t most_segments = kMostBytes / std::max<std::int64_t>(offset_bytes, 16);
-  if (elements_of(problem) > most_elements)
-    return refused(fmt::format("no memory holds more than {} elements", most_elements));
-  if (segments_of(problem) >= most_segments)
-    return refused(fmt::format("no memory holds the offsets and results of {} segments", most_segments));
-  if (offsets_ == DType::i32 && elements_of(problem) > std::numeric_limits<std::int32_t>::max())
-    return refused("offsets of i32 cannot name them all; pass offsets of i64");
-  return "";
-}
-
-std::string SegmentedReduceFamily::arithmetic(const Problem& problem) const {
-  return reduce_arithmetic(reduce_spec_of(problem));
-}
-
-Reason SegmentedReduceFamily::is_valid(const ProblemClass& problem_class, const Policy& policy,
-                                       const DeviceFacts& facts) const {
-  const Layout layout(problem_class.typical(), policy);
-  const bool has_too_many = layout.is_merged() && layout.lane_elements > kMostMergedElements;
-  return first_reason({check_blocks(facts, layout.block_threads),
-                       reason_if(has_too_many, "a lane of a merged tile has at most 32 elements"),
-                       check_static_smem(layout.smem_bytes() + layout.scan_smem_bytes()),
-                       is_canonical(layout.problem) ? layout.check_canonical() : Reason()});
-}
-
-Reason SegmentedReduceFamily::prune(const ProblemClass& problem_class, const Policy& policy,
-                                    const DeviceFacts& facts) const {
-  const View view(problem_class, policy, facts);
-  return is_canonical(view.problem) ? pruned_by(kCanonicalRules, view) : pruned_by(kPruneRules, view);
-}
-
-Unit SegmentedReduceFamily::unit(const ProblemClass& problem_class, const Policy& policy) const {
-  const Problem& problem = problem_class.typical();
-  const Layout segmented(problem, policy);
-  const ReduceSpec spec = reduce_spec_of(problem);
-  const OperationSource op = operation_source(spec, segmented.has_wide_index());
-  const bool is_tree = is_canonical(problem);
-  const std::string_view division = is_tree                   ? "CanonicalSegments"
-                                    : segmented.is_merged()   ? "MergedSegments"
-                                    : segmented.is_in_tiles() ? "StagedSegments"
-                                                              : "DirectSegments";
-
-  Unit unit;
-  unit.source = op.includes;
-  unit.source += fmt::format(
-      "#include \"{header}\"\n\n"
-      "using Op = {op};\n"
-      "using Arrays = hone::Segments<Op, {offset}, {out}, {outputs}>;\n"
-      "using Kernel = hone::{division}<Op, Arrays, {threads}, {packs}>;\n"
-      "static_assert(sizeof(hone::Carry<Op>) == {carry} && hone::kWorkspaceHeaderBytes == {workspace_header} &&\n"
-      "              hone::kPackBytes == {pack}, \"host and device disagree on the policy\");\n",
-      fmt::arg("header", is_tree ? "canonical_segments.cuh" : "segmented_reduce.cuh"),
-      fmt::arg("op", is_tree ? fmt::format("hone::Canonical<{}>", op.type) : op.type),
-      fmt::arg("offset", info(offsets_).cuda_name), fmt::arg("out", info(spec.result_dtype()).cuda_name),
-      fmt::arg("outputs", op_of(problem).outputs), fmt::arg("division", division),
-      fmt::arg("threads", segmented.block_threads),
-      fmt::arg("packs", is_tree ? segmented.chunks() : segmented.thread_bytes / kPackBytes),
-      fmt::arg("carry", segmented.carry_bytes()), fmt::arg("workspace_header", kWorkspaceHeaderBytes),
-      fmt::arg("pack", kPackBytes));
-  if (segmented.is_merged())
-    unit.source += fmt::format("static_assert(Kernel::kTileElements == {} && Kernel::kTileBytes == {},\n"
-                               "              \"host and device disagree on the tile\");\n",
-                               segmented.merged_elements(), segmented.smem_bytes());
-
-  const std::string argument = segmented.joins_in_second_kernel() ? "hone::Grid::publish"
-                               : segmented.is_merged()            ? "hone::Grid::last_block"
-                                                                  : std::to_string(segmented.group_threads());
-  unit.entries = {kernel_entry(fmt::format("Kernel::reduce<{}>", argument), segmented.block_threads,
-                               segmented.min_blocks)};
-  if (segmented.joins_in_second_kernel())
-    unit.entries.push_back(
-        kernel_entry(fmt::format("hone::combine_shares<Op, Arrays, {}>", kJoinThreads), kJoinThreads));
-  return unit;
-}
-
-WorkShape SegmentedReduceFamily::shape(const Problem& problem, const Policy& policy) const {
-  const Layout segmented(problem, policy);
-  WorkShape shape{.block_threads = segmented.block_threads,
-                  .tiles = segmented.tiles,
-                  .bytes_in_flight_per_block = segmented.tile_bytes,
-                  .launches = segmented.joins_in_second_kernel() ? 2 : 1,
-                  .uses_last_block_ticket = segmented.is_merged() && !segmented.joins_in_second_kernel(),
-                  .dependent_launch = true};
-  const std::int64_t bytes_of_tile = bytes_moved(problem) / shape.tiles;
-  if (segmented.is_merged()) {
-    shape.bytes_in_flight_per_block = at_least_one(bytes_of_tile);
-    shape.round_latencies = segmented.merged_latencies();
-    shape.combining_latencies = kCombiningLatencies;
-    if (segmented.joins_in_second_kernel()) shape.combining_threads = kJoinThreads;
-    return shape;
-  }
-  // Short segments have less under way than threads could load. Offsets are loaded before elements; a tile in shared
-  // memory has two barriers as well.
-  shape.bytes_in_flight_per_block = std::clamp<std::int64_t>(bytes_of_tile, 1, shape.bytes_in_flight_per_block);
-  shape.round_latencies = segmented.is_in_tiles() ? 4 : 2;
-  shape.critical_path_loads = segmented.loads_of_longest();
-  return shape;
-}
-
-std::size_t SegmentedReduceFamily::workspace_bytes(const ProblemClass& problem_class,
-                                                   const Candidate& candidate) const {
-  const Layout segmented(problem_class.typical(), candidate.policy);
-  if (!segmented.is_merged()) return 0;
-  return kWorkspaceHeaderBytes + static_cast<std::size_t>(candidate.geometry.max_blocks) * segmented.carry_bytes();
-}
-
-void SegmentedReduceFamily::encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers,
-                                   void* workspace, LaunchList& launches) const {
-  const Layout segmented(problem, candidate.policy);
-  const auto grid = static_cast<unsigned>(segmented.grid(candidate.geometry.max_blocks));
-  const SegmentsArguments arguments{.in = buffers[0],
-                                    .offsets = buffers[1],
-                                    .out = buffers[2],
-                                    .workspace = workspace,
-                                    .segments = static_cast<std::uint64_t>(segmented.segments),
-                                    .blocks = grid};
-  add_launch(launches, grid, segmented.block_threads, arguments);
-  if (segmented.joins_in_second_kernel()) add_launch(launches, 1, kJoinThreads, arguments).entry = 1;
-}
-
-std::vector<BufferSpec> SegmentedReduceFamily::buffers(const Problem& problem) const {
-  // Segments start anywhere: the alignment of the arrays is that of their elements.
-  const auto bytes = [](DType dtype) { return static_cast<std::int64_t>(info(dtype).size_bytes); };
-  BufferSpec offsets = input("offsets", offsets_, segments_of(problem) + 1, bytes(offsets_));
-  offsets.is_validated = true;
-  return {input("in", problem.dtype, elements_of(problem), bytes(problem.dtype)), offsets,
-          output("out", reduce_spec_of(problem).result_dtype(), segments_of(problem) * op_of(problem).outputs)};
-}
-
-std::string SegmentedReduceFamily::refuse_contents(const Problem& problem, int,
-                                                   std::span<const std::byte> contents) const {
-  const segment_offsets::Offsets offsets(offsets_, contents);
-  std::int64_t before = 0;
-  for (std::int64_t i = 0; i < offsets.size(); ++i) {
-    const std::int64_t offset = offsets[i];
-    if (offset < 0 || offset > elements_of(problem))
-      return fmt::format("offsets[{}] = {} is outside of the {} elements", i, offset, elements_of(problem));
-    if (offset < before) return fmt::format("offsets[{}] = {} is less than offsets[{}] = {}", i, offset, i - 1, before);
-    before = offset;
-  }
-  return "";
-}
-
-/// Upper bounds: an element goes through its lane's elements and the scan of a tile, or through the tiles in which no
-/// segment ends; what the warp has of the segment through another tile, and the shares of warps and of blocks through a
-/// scan each.
-std::int64_t SegmentedReduceFamily::longest_chain(const Problem& problem, const Candidate& candidate) const {
-  const Layout segmented(problem, candidate.policy);
-  const std::int64_t threads = segmented.group_threads();
-  const std::int64_t thread_elements = segmented.thread_bytes / segmented.element;
-  const std::int64_t levels = 7 + 10 + segmented.thread_bytes / kPackBytes + 1;  // of a tile, of a block, and the ends
-  if (segmented.is_in_tiles()) {
-    const std::int64_t tile = (segmented.tile_bytes - kPackBytes) / segmented.element;
-    return divide_up(tile, threads) + segmented.elements / tile + 2 + levels;
-  }
-  if (segmented.is_direct()) return segmented.elements / (threads * thread_elements) + levels;
-  const std::int64_t grid = segmented.grid(candidate.geometry.max_blocks);
-  const std::int64_t rounds = (segmented.segments + segmented.elements) / grid / (threads * thread_elements) + 1;
-  const std::int64_t of_warp = 5 + 3, of_block = of_warp + 32;  // scans
-  return levels + rounds + 2 * (thread_elements + of_warp) + of_warp + of_block + grid / segmented.block_threads + 1;
-}
-
 const KernelFamily& segmented_reduce_family(DType offsets) {
-  static const SegmentedReduceFamily narrow(DType::i32);
-  static const SegmentedReduceFamily wide(DType::i64);
+  static const SegmentsFamily narrow(DType::i32);
+  static const SegmentsFamily wide(DType::i64);
   if (offsets != DType::i32 && offsets != DType::i64)
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("offsets of segments are i32 or i64, not {}",

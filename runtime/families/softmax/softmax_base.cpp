@@ -1,12 +1,16 @@
 #include "runtime/families/softmax/softmax_base.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <numbers>
 
 #include <fmt/format.h>
+
+#include "runtime/families/softmax/canonical_softmax.h"
+#include "runtime/families/softmax/softmax_reference.h"
 
 namespace hone {
 namespace {
@@ -36,6 +40,33 @@ Problem problem_of(std::uint8_t operation, const SoftmaxSpec& spec, const Softma
   return problem;
 }
 
+std::vector<ElementRange> column_parts(const Problem& problem) {
+  constexpr std::int64_t kElements = 1 << 15;  // to compute, of all columns together
+  constexpr std::int64_t kMostRows = 16;       // of a column, each of which is copied by itself
+  const auto [outer, reduced, inner] = problem.extents;
+  if (outer == 0 || reduced == 0 || inner == 0) return {};
+  const std::int64_t columns = std::min(inner, std::max<std::int64_t>(2, kElements / reduced / 4));
+  const std::array<std::int64_t, 4> outers{0, outer / 3, outer / 2, outer - 1};
+  const std::array<std::int64_t, 2> firsts{0, inner - columns};
+  std::vector<ElementRange> parts;
+  for (const std::int64_t matrix : outers) {
+    for (std::int64_t i = 0; i < std::min(reduced, kMostRows); ++i) {
+      const std::int64_t row = reduced <= kMostRows ? i
+                               : i < 4              ? i
+                               : i >= 12            ? reduced - kMostRows + i
+                                                    : i * reduced / kMostRows + i % 3;
+      for (const std::int64_t first : firsts) {
+        const std::int64_t at = (matrix * reduced + row) * SoftmaxBase::pitch(problem, 1) + first;
+        const std::int64_t after = parts.empty() ? 0 : parts.back().first + parts.back().count;
+        if (at + columns <= after) continue;
+        const std::int64_t from = std::max(at, after);
+        parts.push_back({from, at + columns - from});
+      }
+    }
+  }
+  return parts;
+}
+
 }  // namespace
 
 Problem softmax_problem(const SoftmaxSpec& spec, const SoftmaxShape& shape, std::uint32_t alignment) {
@@ -57,12 +88,11 @@ SoftmaxTraits::SoftmaxTraits(const Problem& problem)
 std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment) {
   const SoftmaxTraits traits(problem);
   const bool over_columns = SoftmaxBase::is_over_columns(problem);
-  const std::int64_t columns = SoftmaxBase::matrix_columns(problem);
   const std::int64_t larger = std::max(traits.in_bytes, traits.out_bytes);
   const bool has_pitch = over_columns || problem.extents[0] > 1;
-  std::int64_t elements = aligned_elements(alignment, larger,
-                                           {over_columns ? columns : 0, has_pitch ? SoftmaxBase::pitch(problem, 0) : 0,
-                                            has_pitch ? SoftmaxBase::pitch(problem, 1) : 0});
+  const auto pitch = [&](int buffer) { return has_pitch ? SoftmaxBase::pitch(problem, buffer) : 0; };
+  std::int64_t elements =
+      aligned_elements(alignment, larger, {over_columns ? problem.extents[2] : 0, pitch(0), pitch(1)});
   if (!over_columns && elements < traits.pack_elements) elements = 1;
   return static_cast<std::uint32_t>(elements * larger);
 }
@@ -83,16 +113,8 @@ std::int64_t best_chunks(std::int64_t blocks, std::int64_t lines, std::int64_t m
   return best;
 }
 
-std::int64_t SoftmaxBase::matrix_rows(const Problem& problem) {
-  return is_over_columns(problem) ? problem.extents[0] * problem.extents[1] : problem.extents[0];
-}
-
-std::int64_t SoftmaxBase::matrix_columns(const Problem& problem) {
-  return problem.extents[is_over_columns(problem) ? 2 : 1];
-}
-
 std::int64_t SoftmaxBase::pitch(const Problem& problem, int buffer) {
-  return pitch_of(problem, static_cast<std::size_t>(buffer), matrix_columns(problem));
+  return pitch_of(problem, static_cast<std::size_t>(buffer), problem.extents[is_over_columns(problem) ? 2 : 1]);
 }
 
 Rows SoftmaxBase::rows(const Problem& problem, int buffer) {
@@ -127,7 +149,8 @@ std::string SoftmaxBase::refuse(const Problem& problem) const {
 
 std::int64_t SoftmaxBase::bytes_moved(const Problem& problem) const {
   const SoftmaxTraits traits(problem);
-  return matrix_rows(problem) * matrix_columns(problem) * (traits.in_bytes + traits.out_bytes);
+  const auto [first, second, third] = problem.extents;
+  return first * second * third * (traits.in_bytes + traits.out_bytes);
 }
 
 std::vector<BufferSpec> SoftmaxBase::buffers(const Problem& problem) const {
@@ -146,10 +169,8 @@ std::int64_t SoftmaxBase::pack_elements(const Problem& problem) {
   return at_least_one(problem.alignment / std::max(traits.in_bytes, traits.out_bytes));
 }
 
-std::string SoftmaxBase::type_list(const Problem& problem) {
-  const SoftmaxTraits traits(problem);
-  return fmt::format("{}, {}, {}", info(traits.in).cuda_name, info(traits.out).cuda_name,
-                     info(traits.accumulator).cuda_name);
+std::string SoftmaxTraits::type_list() const {
+  return fmt::format("{}, {}, {}", info(in).cuda_name, info(out).cuda_name, info(accumulator).cuda_name);
 }
 
 template <class Acc>
@@ -165,6 +186,60 @@ double softmax_factor(const SoftmaxSpec& spec) {
   const Problem problem = softmax_problem(spec, SoftmaxShape::rows(1, 1));
   return spec.accumulator_dtype() == DType::f64 ? softmax_factors<double>(problem).factor
                                                 : static_cast<double>(softmax_factors<float>(problem).factor);
+}
+
+std::span<const std::string_view> SoftmaxBase::input_kinds(const Problem&) const {
+  return softmax_reference::input_kinds();
+}
+
+std::vector<std::byte> SoftmaxBase::input_pattern(const Problem& problem, int, std::string_view kind) const {
+  return float_pattern(problem.dtype, problem.family->buffers(problem)[0].elements, 0, kind);
+}
+
+/// Itself; one column less, with the pitch kept, one row less; and with a scale that turns the order around.
+std::vector<Problem> SoftmaxBase::verified_problems(const Problem& problem) const {
+  const std::size_t columns = is_over_columns(problem) ? 2 : 1;
+  // Over columns packs lie side by side in each row, and their number is what may differ.
+  const std::int64_t least = columns == 2 ? pack_elements(problem) : 1;
+  Problem scaled = problem;
+  scaled.scalars[0] = -0.5;
+  return {problem, smaller(problem, columns, least, {pitch(problem, 0), pitch(problem, 1)}),
+          smaller(problem, columns - 1), scaled};
+}
+
+std::vector<ElementRange> SoftmaxBase::verified_parts(const Problem& problem, int) const {
+  if (is_over_columns(problem)) return column_parts(problem);
+  return row_parts(problem.extents[0], problem.extents[1], pitch(problem, 1));
+}
+
+std::string SoftmaxBase::verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+                                ArrayBytes outputs) const {
+  const SoftmaxTraits traits(problem);
+  const softmax_reference::Computation computation{.dtype = traits.in,
+                                                   .result = traits.out,
+                                                   .accumulator = traits.accumulator,
+                                                   .scale = problem.scalars[0].value_or(1),
+                                                   .is_log = traits.is_log,
+                                                   .chain = longest_chain(problem, candidate)};
+  const std::int64_t in_pitch = pitch(problem, 0), out_pitch = pitch(problem, 1);
+  const std::int64_t reduced = problem.extents[1];
+  const auto line_of = [&](std::int64_t element) {
+    const std::int64_t row = element / out_pitch, column = element % out_pitch, first_row = row / reduced * reduced;
+    if (!is_over_columns(problem))
+      return softmax_reference::Line{.elements = reduced, .in_first = row * in_pitch, .out_first = row * out_pitch};
+    return softmax_reference::Line{.elements = reduced,
+                                   .in_first = first_row * in_pitch + column,
+                                   .in_stride = in_pitch,
+                                   .out_first = first_row * out_pitch + column,
+                                   .out_stride = out_pitch};
+  };
+  const std::vector<ElementRange> parts = verified_parts(problem, 1);
+  if (is_canonical(problem)) {
+    double factor = 0;
+    with_accumulator(traits, [&]<class Acc>(Acc) { factor = static_cast<double>(softmax_factors<Acc>(problem).factor); });
+    return canonical::verify_softmax(computation, factor, patterns[0], parts, line_of, outputs[0]);
+  }
+  return softmax_reference::verify(computation, patterns[0], parts, line_of, outputs[0]);
 }
 
 }  // namespace hone

@@ -31,6 +31,9 @@ struct SoftmaxTraits {
 
   explicit SoftmaxTraits(const Problem& problem);
 
+  /// The types that a kernel is instantiated for, up to the index: "float, hone::Half, float".
+  std::string type_list() const;
+
   /// Bytes of DRAM traffic ÷ those of each array once, where so many of all elements are read a second time.
   double traffic(std::int64_t read_twice, std::int64_t elements) const {
     const double read_share = static_cast<double>(in_bytes) / static_cast<double>(in_bytes + out_bytes);
@@ -68,6 +71,7 @@ class SoftmaxBase : public BuiltInFamily, Verifier {
   std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::string arithmetic(const Problem&) const final { return "exponentials"; }
+  bool offers_reproducible(const Problem&) const final { return true; }
   std::vector<BufferSpec> buffers(const Problem& problem) const final;
   const Verifier& verifier() const final { return *this; }
 
@@ -80,10 +84,6 @@ class SoftmaxBase : public BuiltInFamily, Verifier {
 
   static bool is_over_columns(const Problem& problem) { return problem.family == &softmax_columns_family(); }
 
-  /// Rows of the matrix, and the elements of each.
-  static std::int64_t matrix_rows(const Problem& problem);
-  static std::int64_t matrix_columns(const Problem& problem);
-
   /// The input (0) or the output (1).
   static Rows rows(const Problem& problem, int buffer);
 
@@ -92,10 +92,6 @@ class SoftmaxBase : public BuiltInFamily, Verifier {
 
   /// Elements of the packs that the problem's alignment allows in every row.
   static std::int64_t pack_elements(const Problem& problem);
-
- protected:
-  /// The types that a kernel is instantiated for, up to the index: "float, hone::Half, float".
-  static std::string type_list(const Problem& problem);
 
  private:
   /// The most additions, rescalings included, that one weight goes through.

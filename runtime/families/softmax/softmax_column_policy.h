@@ -18,6 +18,8 @@ struct SoftmaxColumnPolicy {
   MinBlocks min_blocks = MinBlocks::unset;
 
   bool in_chunks() const { return scope == Scope::grid; }
+  /// However many chunks a member has, its partial results are within SoftmaxTraits::most_partials().
+  std::size_t workspace_bytes(std::int64_t) const { return in_chunks() ? kWorkspaceBytes : 0; }
   /// Threads that share a column.
   std::int64_t row_lanes() const { return std::int64_t{block_threads / lanes} * cluster_blocks; }
 

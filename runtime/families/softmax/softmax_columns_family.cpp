@@ -73,6 +73,69 @@ struct Layout : SoftmaxColumnPolicy {
   }
 
   std::int64_t chunks(std::int64_t max_blocks) const { return best_chunks(grid(max_blocks), tiles(), most_chunks()); }
+
+  Reason is_valid(const DeviceFacts& facts) const {
+    const std::int64_t partials = partials_per_chunk(last_of(problem, 0), last_of(problem, 2));
+    return first_reason({check_blocks(facts, block_threads, cluster_blocks), check_static_smem(static_smem_bytes()),
+                         reason_if(in_chunks() && 2 * partials > traits.most_partials(),
+                                   "columns have more partial results than the workspace")});
+  }
+
+  Unit unit() const {
+    const std::string source = fmt::format(
+        "#include \"softmax_columns.cuh\"\n\n"
+        "using Types = hone::ColumnTypes<{}, {}, {}>;\n"
+        "using Kernel = hone::SoftmaxColumns<Types, {}, {}, {}>;\n"
+        "static_assert(Kernel::kColumns == {} && sizeof(Types::State) == {}, \"host and device disagree\");\n",
+        traits.type_list(), traits.is_log, elements, block_threads, lanes, packs_per_thread, tile_columns(),
+        traits.state_bytes());
+    const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
+    if (in_chunks()) return unit_of(source, {entry("Kernel::publish_chunks"), entry("Kernel::write_chunks")});
+    return unit_of(source, {entry(fmt::format("Kernel::whole<{}>", cluster_blocks))});
+  }
+
+  WorkShape shape() const {
+    const std::int64_t rows = at_least_one(reduced), at_once = std::min(rows, held_rows());
+    const std::int64_t run_bytes = std::min(inner, tile_columns()) * traits.in_bytes;
+    return {.block_threads = block_threads,
+            .tiles = work_items(),
+            .bytes_in_flight_per_block = at_once * run_bytes / cluster_blocks,
+            .launches = in_chunks() ? 2 : 1,
+            .dependent_launch = true,
+            .cluster_blocks = cluster_blocks,
+            .traffic = traits.traffic(rows - (in_chunks() ? 0 : at_once), rows) *
+                       (inner > tile_columns() ? traffic_of_runs(run_bytes) : 1),
+            .independent_blocks = !in_chunks(),
+            .pipeline_fill_latencies = exchange_latencies(),
+            .thread_gbps = traits.thread_gbps(),
+            .combining_threads = static_cast<int>(std::min<std::int64_t>(tiles() * row_lanes(), 1 << 30)),
+            .combining_latencies = kCombiningLatencies};
+  }
+
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const {
+    with_accumulator(traits, [&]<class Acc>(Acc) {
+      const SoftmaxColumnsArguments<Acc> arguments{
+          .in = buffers[0],
+          .out = buffers[1],
+          .workspace = workspace,
+          .outer = outer,
+          .reduced = reduced,
+          .inner = inner,
+          .in_pitch = SoftmaxBase::pitch(problem, 0),
+          .out_pitch = SoftmaxBase::pitch(problem, 1),
+          .scale = softmax_factors<Acc>(problem),
+          .chunks = in_chunks() ? static_cast<unsigned>(chunks(max_blocks)) : 0};
+      for (int entry = 0; entry < (in_chunks() ? 2 : 1); ++entry)
+        add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks);
+    });
+  }
+
+  std::int64_t longest_chain(std::int64_t max_blocks) const {
+    // A thread's rows one after the other, then lanes, warps, blocks and chunks, some of them in a row as well.
+    const std::int64_t parts = in_chunks() ? chunks(max_blocks) : 1;
+    return divide_up(reduced, row_lanes() * parts) + divide_up(parts, row_lanes()) +
+           block_threads / std::min(32, lanes) + 48;
+  }
 };
 
 struct View : PolicyView<Layout> {
@@ -115,116 +178,14 @@ constexpr std::array<PruneRule<View>, 8> kPruneRules{{
 }};
 
 /// Extents {outer, reduced, inner}; pitches between rows of `inner` elements.
-class SoftmaxColumnsFamily final : public SoftmaxBase {
+class SoftmaxColumnsFamily final : public LayoutFamily<SoftmaxBase, Layout, kPruneRules, CanonicalSoftmaxColumns> {
  public:
   SoftmaxColumnsFamily()
-      : SoftmaxBase({.name = "softmax_columns",
-                     .space = SoftmaxColumnPolicy::space(),
-                     .extent_names = {"outer", "reduced", "inner"},
-                     .operations = kSoftmaxOperations,
-                     .kernels = {"softmax_columns.cuh", "canonical_softmax_columns.cuh"}}) {}
-
-  bool offers_reproducible(const Problem&) const override { return true; }
-
-  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    if (is_canonical(problem_class.typical()))
-      return CanonicalSoftmaxColumns(problem_class.typical(), policy).is_valid(facts);
-    const View view(problem_class, policy, facts);
-    const std::int64_t partials = view.partials_per_chunk(problem_class.sizes()[0].last, problem_class.sizes()[2].last);
-    return first_reason({check_blocks(facts, view.block_threads, view.cluster_blocks),
-                         check_static_smem(view.static_smem_bytes()),
-                         reason_if(view.in_chunks() && 2 * partials > view.traits.most_partials(),
-                                   "columns have more partial results than the workspace")});
-  }
-
-  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    if (is_canonical(problem_class.typical())) return CanonicalSoftmaxColumns::prune(problem_class, policy, facts);
-    return pruned_by(kPruneRules, View(problem_class, policy, facts));
-  }
-
-  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
-    const Problem& problem = problem_class.typical();
-    if (is_canonical(problem)) return CanonicalSoftmaxColumns(problem, policy).unit();
-    const Layout layout(problem, policy);
-    const std::string source = fmt::format(
-        "#include \"softmax_columns.cuh\"\n\n"
-        "using Types = hone::ColumnTypes<{types}, {log}, {elements}>;\n"
-        "using Kernel = hone::SoftmaxColumns<Types, {threads}, {lanes}, {packs}>;\n"
-        "static_assert(Kernel::kColumns == {columns} && sizeof(Types::State) == {state}, \"host and device "
-        "disagree\");\n",
-        fmt::arg("types", type_list(problem)), fmt::arg("log", layout.traits.is_log),
-        fmt::arg("elements", layout.elements), fmt::arg("threads", layout.block_threads),
-        fmt::arg("lanes", layout.lanes), fmt::arg("packs", layout.packs_per_thread),
-        fmt::arg("columns", layout.tile_columns()), fmt::arg("state", layout.traits.state_bytes()));
-    const auto entry = [&](std::string_view body) {
-      return kernel_entry(body, layout.block_threads, layout.min_blocks);
-    };
-    if (layout.in_chunks()) return unit_of(source, {entry("Kernel::publish_chunks"), entry("Kernel::write_chunks")});
-    return unit_of(source, {entry(fmt::format("Kernel::whole<{}>", layout.cluster_blocks))});
-  }
-
-  WorkShape shape(const Problem& problem, const Policy& policy) const override {
-    if (is_canonical(problem)) return CanonicalSoftmaxColumns(problem, policy).shape();
-    const Layout layout(problem, policy);
-    const std::int64_t rows = at_least_one(layout.reduced);
-    const std::int64_t held = layout.in_chunks() ? 0 : std::min(rows, layout.held_rows());
-    const std::int64_t at_once = std::min(rows, layout.held_rows()) * std::min(layout.inner, layout.tile_columns());
-    const std::int64_t run_bytes = std::min(layout.inner, layout.tile_columns()) * layout.traits.in_bytes;
-    return {.block_threads = layout.block_threads,
-            .tiles = layout.work_items(),
-            .bytes_in_flight_per_block = at_once * layout.traits.in_bytes / layout.cluster_blocks,
-            .launches = layout.in_chunks() ? 2 : 1,
-            .dependent_launch = true,
-            .cluster_blocks = layout.cluster_blocks,
-            .traffic = layout.traits.traffic(rows - held, rows) *
-                       (layout.inner > layout.tile_columns() ? traffic_of_runs(run_bytes) : 1),
-            .independent_blocks = !layout.in_chunks(),
-            .pipeline_fill_latencies = layout.exchange_latencies(),
-            .thread_gbps = layout.traits.thread_gbps(),
-            .combining_threads = static_cast<int>(std::min<std::int64_t>(layout.tiles() * layout.row_lanes(), 1 << 30)),
-            .combining_latencies = kCombiningLatencies};
-  }
-
-  /// However many chunks a member has, most_chunks() keeps their partial results within SoftmaxTraits::most_partials().
-  std::size_t workspace_bytes(const ProblemClass&, const Candidate& candidate) const override {
-    return candidate.policy.as<SoftmaxColumnPolicy>().in_chunks() ? kWorkspaceBytes : 0;
-  }
-
-  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
-              LaunchList& launches) const override {
-    const std::int64_t max_blocks = candidate.geometry.max_blocks;
-    if (is_canonical(problem))
-      return CanonicalSoftmaxColumns(problem, candidate.policy).encode(max_blocks, buffers, workspace, launches);
-    const Layout layout(problem, candidate.policy);
-    const bool has_chunks = layout.in_chunks();
-    with_accumulator(layout.traits, [&]<class Acc>(Acc) {
-      const SoftmaxColumnsArguments<Acc> arguments{
-          .in = buffers[0],
-          .out = buffers[1],
-          .workspace = workspace,
-          .outer = problem.extents[0],
-          .reduced = problem.extents[1],
-          .inner = problem.extents[2],
-          .in_pitch = pitch(problem, 0),
-          .out_pitch = pitch(problem, 1),
-          .scale = softmax_factors<Acc>(problem),
-          .chunks = has_chunks ? static_cast<unsigned>(layout.chunks(max_blocks)) : 0};
-      for (int entry = 0; entry < (has_chunks ? 2 : 1); ++entry) {
-        Launch& launch = add_launch(launches, layout.grid(max_blocks), layout.block_threads, arguments);
-        launch.entry = entry;
-        launch.cluster_blocks = static_cast<unsigned>(layout.cluster_blocks);
-      }
-    });
-  }
-
-  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override {
-    const Layout layout(problem, candidate.policy);
-    // A thread's rows one after the other, then lanes, warps, blocks and chunks, some of them in a row as well.
-    const std::int64_t chunks = layout.in_chunks() ? layout.chunks(candidate.geometry.max_blocks) : 1;
-    const std::int64_t row_lanes = layout.row_lanes();
-    return divide_up(layout.reduced, row_lanes * chunks) + divide_up(chunks, row_lanes) +
-           layout.block_threads / std::min(32, layout.lanes) + 48;
-  }
+      : LayoutFamily({.name = "softmax_columns",
+                      .space = SoftmaxColumnPolicy::space(),
+                      .extent_names = {"outer", "reduced", "inner"},
+                      .operations = kSoftmaxOperations,
+                      .kernels = {"softmax_columns.cuh", "canonical_softmax_columns.cuh"}}) {}
 };
 
 }  // namespace
@@ -242,9 +203,6 @@ const ParameterSpace& SoftmaxColumnPolicy::space() {
   return space;
 }
 
-const KernelFamily& softmax_columns_family() {
-  static const SoftmaxColumnsFamily family;
-  return family;
-}
+const KernelFamily& softmax_columns_family() { return the_family<SoftmaxColumnsFamily>(); }
 
 }  // namespace hone

@@ -10,7 +10,6 @@
 namespace hone {
 namespace {
 
-using Layout = SoftmaxRowLayout;
 using Algorithm = SoftmaxRowPolicy::Algorithm;
 
 /// Elements of a row that a thread of a tile takes one by one.
@@ -34,16 +33,142 @@ constexpr double kExchangeLatencies = 0.5, kExchangeLatenciesOfBlock = 0.3;
 /// Packs of a chunk that a block of a pipeline holds at once.
 constexpr int kMostPipelinedPacks = 2048;
 
+/// A policy on a problem.
+struct Layout : SoftmaxRowLayout {
+  using SoftmaxRowLayout::SoftmaxRowLayout;
+
+  bool is(Algorithm which) const { return algorithm() == which; }
+  bool is_of_blocks() const { return is(Algorithm::block) || is(Algorithm::cluster); }
+  bool is_in_shared() const { return is_of_blocks() && smem_kib > 0; }
+
+  Reason is_valid(const DeviceFacts& facts) const {
+    const std::int64_t most_rows = last_of(problem, 0), longest = last_of(problem, 1);
+    const std::int64_t needed_smem = is(Algorithm::tiles) ? tile_smem_bytes(longest)
+                                     : is_in_shared()     ? smem_kib * 1024 + 2048
+                                                          : 0;
+    if (Reason reason = check_blocks(facts, block_threads, cluster_blocks); !reason.empty()) return reason;
+    if (needed_smem > facts.smem_bytes_per_block_optin)
+      return {ReasonCode::device_smem, {static_cast<double>(needed_smem), double(facts.smem_bytes_per_block_optin)}};
+    return first_reason(
+        {reason_if(is(Algorithm::group) && packs_per_thread % row_packs != 0,
+                   "the packs of a thread hold no whole rows"),
+         reason_if(is(Algorithm::tiles) && is_aligned, "tiles in shared memory are of misaligned rows"),
+         reason_if(is(Algorithm::tiles) && elements_each > kMostElementsEach,
+                   "a lane has more elements than the registers hold"),
+         reason_if(is(Algorithm::chunks) && most_rows > traits.most_partials(),
+                   "rows have more partial results than the workspace"),
+         reason_if(is(Algorithm::pipeline) && most_rows > kMostPipelinedChunks / pipelined_chunks(longest),
+                   "rows have more chunks than a pipeline counts in 32 bits")});
+  }
+
+  Unit unit() const {
+    const bool is_wide = needs_wide_index(problem, 0) || needs_wide_index(problem, 1);
+    const std::string_view header = is(Algorithm::tiles)      ? "softmax_tiles.cuh"
+                                    : is(Algorithm::pipeline) ? "softmax_pipeline.cuh"
+                                                              : "softmax.cuh";
+    Unit unit;
+    unit.source = fmt::format(
+        "#include \"{}\"\n\n"
+        "using Types = hone::SoftmaxTypes<{}, {}, {}, {}>;\n"
+        "using Kernel = hone::Softmax<Types, {}>;\n"
+        "static_assert(Types::kElements == {} && sizeof(Types::State) == {}, \"host and device disagree\");\n",
+        header, traits.type_list(), index_type(is_wide), traits.is_log, is_aligned, block_threads,
+        traits.pack_elements, traits.state_bytes());
+    const auto add_entry = [&](std::string_view body) {
+      unit.entries.push_back(kernel_entry(body, block_threads, min_blocks));
+    };
+    switch (algorithm()) {
+      case Algorithm::group:
+        add_entry(fmt::format("Kernel::groups<{}, {}, {}>", threads_per_row, row_packs, rows_at_once));
+        break;
+      case Algorithm::tiles:
+        add_entry(fmt::format("hone::SoftmaxTiles<Types, {}, {}, {}, {}, {}>::run", block_threads, threads_per_row,
+                              least_each, elements_each, rows_at_once));
+        break;
+      case Algorithm::block:
+      case Algorithm::cluster:
+        if (smem_kib > 0) add_entry(fmt::format("Kernel::in_shared<{}>", cluster_blocks));
+        else add_entry(fmt::format("Kernel::in_registers<{}, {}>", cluster_blocks, packs_per_thread));
+        break;
+      case Algorithm::chunks:
+        add_entry(fmt::format("Kernel::publish_chunks<{}>", packs_per_thread));
+        add_entry(fmt::format("Kernel::write_chunks<{}>", packs_per_thread));
+        break;
+      case Algorithm::pipeline:
+        unit.source += fmt::format(
+            "using Pipeline = hone::SoftmaxPipeline<Types, {}, {}>;\n"
+            "static_assert(Pipeline::kRing == {}, \"host and device disagree\");\n",
+            block_threads, packs_per_thread, kPipelinedRows);
+        add_entry("Pipeline::run");
+        break;
+    }
+    return unit;
+  }
+
+  WorkShape shape() const {
+    WorkShape shape{.block_threads = block_threads,
+                    .dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns)),
+                    .tiles = tiles(),
+                    .launches = is(Algorithm::chunks) ? 2 : 1,
+                    .dependent_launch = true,
+                    .cluster_blocks = cluster_blocks,
+                    .independent_blocks = !cuts_rows(),
+                    .thread_gbps = traits.thread_gbps()};
+    if (cluster_blocks > 1) {
+      shape.round_latencies = kClusterLatencies;
+      shape.pipeline_fill_latencies = kExchangeLatencies + kExchangeLatenciesOfBlock * cluster_blocks;
+    }
+    if (cuts_rows()) {
+      shape.bytes_in_flight_per_block = block_threads * packs_per_thread * pack_in_bytes();
+      // A pipeline reads its chunks a second time from L2, but that takes as long: 16 rows of 2^20 f32, 63.9 µs, where
+      // two kernels take 74.6 and the bytes once 44.6 (H100, CUDA 13.0, 2026-11-25).
+      shape.traffic = traits.traffic(1, 1);
+    } else if (scope == Scope::warp) {
+      shape.bytes_in_flight_per_block = tile_rows() * columns * traits.in_bytes;
+      // A lane that has a row to itself reads and writes half a sector of 32 bytes at a time.
+      if (threads_per_row == 1 && row_packs > 1) shape.traffic = kHalfSectors;
+    } else {
+      const std::int64_t all = at_least_one(packs()), held = std::min(all, held_packs(all));
+      shape.bytes_in_flight_per_block = held * pack_in_bytes() / cluster_blocks;
+      shape.traffic = traits.traffic(all - held, all);
+    }
+    return shape;
+  }
+
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const {
+    with_accumulator(traits, [&]<class Acc>(Acc) {
+      const SoftmaxArguments<Acc> arguments{
+          .in = buffers[0],
+          .out = buffers[1],
+          .workspace = workspace,
+          .rows = static_cast<std::uint64_t>(rows),
+          .columns = static_cast<std::uint64_t>(columns),
+          .in_pitch = SoftmaxBase::pitch(problem, 0),
+          .out_pitch = SoftmaxBase::pitch(problem, 1),
+          .scale = softmax_factors<Acc>(problem),
+          .chunks = static_cast<unsigned>(cuts_rows() ? chunks(max_blocks) : 0),
+          .packs_per_thread = static_cast<unsigned>(shared_packs(packs())),
+          .lag = static_cast<unsigned>(is(Algorithm::pipeline) ? lag(max_blocks) : 0)};
+      for (int entry = 0; entry < (is(Algorithm::chunks) ? 2 : 1); ++entry)
+        add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks).dynamic_smem_bytes =
+            static_cast<std::uint32_t>(smem_bytes(columns));
+    });
+  }
+
+  std::int64_t longest_chain(std::int64_t max_blocks) const {
+    // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
+    const std::int64_t threads = row_threads * (cuts_rows() ? chunks(max_blocks) : 1);
+    return divide_up(at_least_one(packs()), threads) + elements_each + 48;
+  }
+};
+
 struct View : PolicyView<Layout> {
   using PolicyView::PolicyView;
 
   std::int64_t row_bytes = center_packs * pack_in_bytes();
   std::int64_t held = held_packs(center_packs);
 
-  bool is(Algorithm which) const { return algorithm() == which; }
-  bool is_of_blocks() const { return is(Algorithm::block) || is(Algorithm::cluster); }
   bool is_in_registers() const { return is_of_blocks() && smem_kib == 0; }
-  bool is_in_shared() const { return is_of_blocks() && smem_kib > 0; }
 
   /// Where nothing else can, a large block reads what it does not hold twice.
   bool is_last_resort() const { return cluster_blocks == 1 && packs_per_thread == 8 && block_threads == 512; }
@@ -102,7 +227,7 @@ constexpr std::array<PruneRule<View>, 23> kPruneRules{{
               (Layout::kPipelinedRows - 2) * v.center_packs < half_occupancy * v.block_threads * v.packs_per_thread;
      }},
     {"few rows have no others to be published meanwhile", kNotMeasured,
-     [](const View& v) { return v.is(Algorithm::pipeline) && v.problem_class.sizes()[0].first < 4; }},
+     [](const View& v) { return v.is(Algorithm::pipeline) && first_of(v.problem, 0) < 4; }},
     {"rows have left L2 when they are read again", kNotMeasured,
      [](const View& v) {
        return v.is(Algorithm::pipeline) && v.facts.l2_bytes > 0 && 4 * v.row_bytes > v.facts.l2_bytes;
@@ -129,174 +254,15 @@ constexpr std::array<PruneRule<View>, 23> kPruneRules{{
 }};
 
 /// Extents {rows, columns, 1}.
-class SoftmaxFamily final : public SoftmaxBase {
+class SoftmaxFamily final : public LayoutFamily<SoftmaxBase, Layout, kPruneRules, CanonicalSoftmax> {
  public:
   SoftmaxFamily()
-      : SoftmaxBase({.name = "softmax",
-                     .space = SoftmaxRowPolicy::space(),
-                     .extent_names = {"rows", "columns"},
-                     .operations = kSoftmaxOperations,
-                     .kernels = {"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh",
-                                 "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}}) {}
-
-  bool offers_reproducible(const Problem&) const override { return true; }
-
-  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    if (is_canonical(problem_class.typical()))
-      return CanonicalSoftmax(problem_class.typical(), policy).is_valid(facts);
-    const View view(problem_class, policy, facts);
-    const std::array<SizeRange, 3>& sizes = problem_class.sizes();
-    const std::int64_t smem_bytes = view.is(Algorithm::tiles) ? view.tile_smem_bytes(sizes[1].last)
-                                    : view.is_in_shared()     ? view.smem_kib * 1024 + 2048
-                                                              : 0;
-    if (Reason reason = check_blocks(facts, view.block_threads, view.cluster_blocks); !reason.empty()) return reason;
-    if (smem_bytes > facts.smem_bytes_per_block_optin)
-      return {ReasonCode::device_smem, {static_cast<double>(smem_bytes), double(facts.smem_bytes_per_block_optin)}};
-    return first_reason(
-        {reason_if(view.is(Algorithm::group) && view.packs_per_thread % view.row_packs != 0,
-                   "the packs of a thread hold no whole rows"),
-         reason_if(view.is(Algorithm::tiles) && view.is_aligned, "tiles in shared memory are of misaligned rows"),
-         reason_if(view.is(Algorithm::tiles) && view.elements_each > kMostElementsEach,
-                   "a lane has more elements than the registers hold"),
-         reason_if(view.is(Algorithm::chunks) && sizes[0].last > view.traits.most_partials(),
-                   "rows have more partial results than the workspace"),
-         reason_if(view.is(Algorithm::pipeline) &&
-                       sizes[0].last > Layout::kMostPipelinedChunks / view.pipelined_chunks(sizes[1].last),
-                   "rows have more chunks than a pipeline counts in 32 bits")});
-  }
-
-  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    if (is_canonical(problem_class.typical())) return CanonicalSoftmax::prune(problem_class, policy, facts);
-    return pruned_by(kPruneRules, View(problem_class, policy, facts));
-  }
-
-  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
-    const Problem& problem = problem_class.typical();
-    if (is_canonical(problem)) return CanonicalSoftmax(problem, policy).unit();
-    const Layout layout(problem, policy);
-    const bool is_wide = needs_wide_index(problem, 0) || needs_wide_index(problem, 1);
-
-    Unit unit;
-    unit.source = fmt::format(
-        "#include \"{header}\"\n\n"
-        "using Types = hone::SoftmaxTypes<{types}, {index}, {log}, {aligned}>;\n"
-        "using Kernel = hone::Softmax<Types, {threads}>;\n"
-        "static_assert(Types::kElements == {pack} && sizeof(Types::State) == {state}, \"host and device disagree\");\n",
-        fmt::arg("header", layout.algorithm() == Algorithm::tiles      ? "softmax_tiles.cuh"
-                           : layout.algorithm() == Algorithm::pipeline ? "softmax_pipeline.cuh"
-                                                                       : "softmax.cuh"),
-        fmt::arg("types", type_list(problem)), fmt::arg("index", index_type(is_wide)),
-        fmt::arg("log", layout.traits.is_log), fmt::arg("aligned", layout.is_aligned),
-        fmt::arg("threads", layout.block_threads), fmt::arg("pack", layout.traits.pack_elements),
-        fmt::arg("state", layout.traits.state_bytes()));
-
-    const auto add_entry = [&](std::string_view body) {
-      unit.entries.push_back(kernel_entry(body, layout.block_threads, layout.min_blocks));
-    };
-    switch (layout.algorithm()) {
-      case Algorithm::group:
-        add_entry(
-            fmt::format("Kernel::groups<{}, {}, {}>", layout.threads_per_row, layout.row_packs, layout.rows_at_once));
-        break;
-      case Algorithm::tiles:
-        add_entry(fmt::format("hone::SoftmaxTiles<Types, {}, {}, {}, {}, {}>::run", layout.block_threads,
-                              layout.threads_per_row, layout.least_each, layout.elements_each, layout.rows_at_once));
-        break;
-      case Algorithm::block:
-      case Algorithm::cluster:
-        if (layout.smem_kib > 0) add_entry(fmt::format("Kernel::in_shared<{}>", layout.cluster_blocks));
-        else add_entry(fmt::format("Kernel::in_registers<{}, {}>", layout.cluster_blocks, layout.packs_per_thread));
-        break;
-      case Algorithm::chunks:
-        add_entry(fmt::format("Kernel::publish_chunks<{}>", layout.packs_per_thread));
-        add_entry(fmt::format("Kernel::write_chunks<{}>", layout.packs_per_thread));
-        break;
-      case Algorithm::pipeline:
-        unit.source += fmt::format(
-            "using Pipeline = hone::SoftmaxPipeline<Types, {}, {}>;\n"
-            "static_assert(Pipeline::kRing == {}, \"host and device disagree\");\n",
-            layout.block_threads, layout.packs_per_thread, Layout::kPipelinedRows);
-        add_entry("Pipeline::run");
-        break;
-    }
-    return unit;
-  }
-
-  WorkShape shape(const Problem& problem, const Policy& policy) const override {
-    if (is_canonical(problem)) return CanonicalSoftmax(problem, policy).shape();
-    const Layout layout(problem, policy);
-    WorkShape shape{.block_threads = layout.block_threads,
-                    .dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns)),
-                    .tiles = layout.tiles(),
-                    .launches = layout.algorithm() == Algorithm::chunks ? 2 : 1,
-                    .dependent_launch = true,
-                    .cluster_blocks = layout.cluster_blocks,
-                    .independent_blocks = !layout.cuts_rows(),
-                    .thread_gbps = layout.traits.thread_gbps()};
-    if (layout.cluster_blocks > 1) {
-      shape.round_latencies = kClusterLatencies;
-      shape.pipeline_fill_latencies = kExchangeLatencies + kExchangeLatenciesOfBlock * layout.cluster_blocks;
-    }
-    const std::int64_t row_bytes = layout.columns * layout.traits.in_bytes;
-    if (layout.cuts_rows()) {
-      shape.bytes_in_flight_per_block = layout.block_threads * layout.packs_per_thread * layout.pack_in_bytes();
-      // A pipeline reads its chunks a second time from L2, but that takes as long: 16 rows of 2^20 f32, 63.9 µs, where
-      // two kernels take 74.6 and the bytes once 44.6 (H100, CUDA 13.0, 2026-11-25).
-      shape.traffic = layout.traits.traffic(1, 1);
-    } else if (layout.scope == Scope::warp) {
-      shape.bytes_in_flight_per_block = layout.tile_rows() * row_bytes;
-      // A lane that has a row to itself reads and writes half a sector of 32 bytes at a time.
-      if (layout.threads_per_row == 1 && layout.row_packs > 1) shape.traffic = kHalfSectors;
-    } else {
-      const std::int64_t packs = at_least_one(layout.packs());
-      const std::int64_t held = std::min(packs, layout.held_packs(packs));
-      shape.bytes_in_flight_per_block = held * layout.pack_in_bytes() / layout.cluster_blocks;
-      shape.traffic = layout.traits.traffic(packs - held, packs);
-    }
-    return shape;
-  }
-
-  /// However many rows and chunks a member has, chunks() keeps their partial results within
-  /// SoftmaxTraits::most_partials().
-  std::size_t workspace_bytes(const ProblemClass&, const Candidate& candidate) const override {
-    return candidate.policy.as<SoftmaxRowPolicy>().cuts_rows() ? kWorkspaceBytes : 0;
-  }
-
-  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
-              LaunchList& launches) const override {
-    const std::int64_t max_blocks = candidate.geometry.max_blocks;
-    if (is_canonical(problem))
-      return CanonicalSoftmax(problem, candidate.policy).encode(max_blocks, buffers, workspace, launches);
-    const Layout layout(problem, candidate.policy);
-    with_accumulator(layout.traits, [&]<class Acc>(Acc) {
-      const SoftmaxArguments<Acc> arguments{
-          .in = buffers[0],
-          .out = buffers[1],
-          .workspace = workspace,
-          .rows = static_cast<std::uint64_t>(layout.rows),
-          .columns = static_cast<std::uint64_t>(layout.columns),
-          .in_pitch = pitch(problem, 0),
-          .out_pitch = pitch(problem, 1),
-          .scale = softmax_factors<Acc>(problem),
-          .chunks = static_cast<unsigned>(layout.cuts_rows() ? layout.chunks(max_blocks) : 0),
-          .packs_per_thread = static_cast<unsigned>(layout.shared_packs(layout.packs())),
-          .lag = static_cast<unsigned>(layout.algorithm() == Algorithm::pipeline ? layout.lag(max_blocks) : 0)};
-      for (int entry = 0; entry < (layout.algorithm() == Algorithm::chunks ? 2 : 1); ++entry) {
-        Launch& launch = add_launch(launches, layout.grid(max_blocks), layout.block_threads, arguments);
-        launch.entry = entry;
-        launch.dynamic_smem_bytes = static_cast<std::uint32_t>(layout.smem_bytes(layout.columns));
-        launch.cluster_blocks = static_cast<unsigned>(layout.cluster_blocks);
-      }
-    });
-  }
-
-  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override {
-    const Layout layout(problem, candidate.policy);
-    // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
-    const std::int64_t threads =
-        layout.row_threads * (layout.cuts_rows() ? layout.chunks(candidate.geometry.max_blocks) : 1);
-    return divide_up(std::max<std::int64_t>(layout.packs(), 1), threads) + layout.elements_each + 48;
-  }
+      : LayoutFamily({.name = "softmax",
+                      .space = SoftmaxRowPolicy::space(),
+                      .extent_names = {"rows", "columns"},
+                      .operations = kSoftmaxOperations,
+                      .kernels = {"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh",
+                                  "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}}) {}
 };
 
 }  // namespace
@@ -324,9 +290,6 @@ const ParameterSpace& SoftmaxRowPolicy::space() {
   return space;
 }
 
-const KernelFamily& softmax_family() {
-  static const SoftmaxFamily family;
-  return family;
-}
+const KernelFamily& softmax_family() { return the_family<SoftmaxFamily>(); }
 
 }  // namespace hone

@@ -35,6 +35,9 @@ struct SoftmaxRowPolicy {
   }
   bool cuts_rows() const { return scope == Scope::grid; }  ///< into chunks that are read twice
 
+  /// However many rows and chunks a member has, its partial results are within SoftmaxTraits::most_partials().
+  std::size_t workspace_bytes(std::int64_t) const { return cuts_rows() ? kWorkspaceBytes : 0; }
+
   static const ParameterSpace& space();
 };
 

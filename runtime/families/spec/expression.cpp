@@ -10,13 +10,46 @@
 
 #include <hone/error.h>
 
+#include "runtime/families/spec/words.h"
+
 namespace hone {
 
-/// Recursive descent over the levels of kLevels, from the loosest operators to the tightest.
+namespace {
+
+using A = std::int64_t;
+using Value = std::optional<A>;  ///< nullopt: 64 bits cannot hold it
+
+Value sum(A a, A b) {
+  A result = 0;
+  return __builtin_add_overflow(a, b, &result) ? Value() : result;
+}
+Value difference(A a, A b) {
+  A result = 0;
+  return __builtin_sub_overflow(a, b, &result) ? Value() : result;
+}
+Value product(A a, A b) {
+  A result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? Value() : result;
+}
+
+/// Binary operators bind the tighter, the higher their level is.
+enum Level { kEither, kBoth, kComparison, kSum, kProduct, kLevels, kUnary, kFunction };
+
+}  // namespace
+
+struct Expression::Operator {
+  std::string_view spelling;
+  int level;
+  std::string_view cuda;  ///< with the operands for {0} and {1}
+  Value (*value)(A a, A b);
+  bool divides = false;
+};
+
+/// Recursive descent over the levels, from the loosest operators to the tightest.
 class ExpressionParser {
  public:
-  using Code = Expression::Code;
-  using Steps = std::vector<Expression::Step>;
+  using Step = Expression::Step;
+  using Steps = std::vector<Step>;
 
   ExpressionParser(Expression& expression, std::span<const ExpressionName> names)
       : expression_(expression), text_(expression.text_), names_(names) {}
@@ -25,34 +58,44 @@ class ExpressionParser {
     expression_.steps_ = level(0);
     if (skip_blanks(); at_ < text_.size()) fail("nothing else may stand here");
     int depth = 0;
-    for (const Expression::Step& step : expression_.steps_) {
-      depth += step.code <= Code::variable ? 1 : Expression::is_unary(step.code) ? 0 : -1;
+    for (const Step& step : expression_.steps_) {
+      depth += step.apply == nullptr ? 1 : step.apply->level == kUnary ? 0 : -1;
       if (depth > static_cast<int>(Expression::kMostDepth)) fail("it is nested too deeply");
     }
   }
 
  private:
-  struct Operator {
-    std::string_view spelling;
-    Code code;
-  };
-  static constexpr std::size_t kLevels = 5, kComparisons = 2;
+  using Operator = Expression::Operator;
 
   /// Longer spellings before those that they begin with.
-  static std::span<const Operator> operators(std::size_t level) {
-    static constexpr std::array kEither{Operator{"||", Code::either}, Operator{"or", Code::either}};
-    static constexpr std::array kBoth{Operator{"&&", Code::both}, Operator{"and", Code::both}};
-    static constexpr std::array kComparison{Operator{"<=", Code::less_equal}, Operator{">=", Code::greater_equal},
-                                            Operator{"==", Code::equal},      Operator{"!=", Code::not_equal},
-                                            Operator{"<", Code::less},        Operator{">", Code::greater}};
-    static constexpr std::array kSum{Operator{"+", Code::add}, Operator{"-", Code::subtract}};
-    static constexpr std::array kProduct{Operator{"*", Code::multiply}, Operator{"//", Code::divide},
-                                         Operator{"/", Code::divide}, Operator{"%", Code::remainder}};
-    constexpr std::array<std::span<const Operator>, kLevels> kOperators{kEither, kBoth, kComparison, kSum, kProduct};
-    return kOperators[level];
-  }
+  static constexpr std::array<Operator, 21> kOperators{{
+      {"||", kEither, "({0} || {1})", [](A a, A b) -> Value { return a != 0 || b != 0; }},
+      {"or", kEither, "({0} || {1})", [](A a, A b) -> Value { return a != 0 || b != 0; }},
+      {"&&", kBoth, "({0} && {1})", [](A a, A b) -> Value { return a != 0 && b != 0; }},
+      {"and", kBoth, "({0} && {1})", [](A a, A b) -> Value { return a != 0 && b != 0; }},
+      {"<=", kComparison, "({0} <= {1})", [](A a, A b) -> Value { return a <= b; }},
+      {">=", kComparison, "({0} >= {1})", [](A a, A b) -> Value { return a >= b; }},
+      {"==", kComparison, "({0} == {1})", [](A a, A b) -> Value { return a == b; }},
+      {"!=", kComparison, "({0} != {1})", [](A a, A b) -> Value { return a != b; }},
+      {"<", kComparison, "({0} < {1})", [](A a, A b) -> Value { return a < b; }},
+      {">", kComparison, "({0} > {1})", [](A a, A b) -> Value { return a > b; }},
+      {"+", kSum, "({0} + {1})", sum},
+      {"-", kSum, "({0} - {1})", difference},
+      {"*", kProduct, "({0} * {1})", product},
+      {"//", kProduct, "({0} / {1})", [](A a, A b) -> Value { return a / b; }, true},
+      {"/", kProduct, "({0} / {1})", [](A a, A b) -> Value { return a / b; }, true},
+      {"%", kProduct, "({0} % {1})", [](A a, A b) -> Value { return a % b; }, true},
+      {"-", kUnary, "(-{0})", [](A a, A) { return difference(0, a); }},
+      {"!", kUnary, "(!{0})", [](A a, A) -> Value { return a == 0; }},
+      {"min", kFunction, "({0} < {1} ? {0} : {1})", [](A a, A b) -> Value { return std::min(a, b); }},
+      {"max", kFunction, "({0} > {1} ? {0} : {1})", [](A a, A b) -> Value { return std::max(a, b); }},
+      {"ceil_div", kFunction, "(({0} + {1} - 1) / {1})",
+       [](A a, A b) -> Value { return a / b + (a % b != 0 && (a < 0) == (b < 0)); }, true},
+  }};
 
-  static bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+  static const Operator* operator_of(std::string_view spelling) {
+    return std::ranges::find(kOperators, spelling, &Operator::spelling);
+  }
 
   void skip_blanks() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
@@ -74,30 +117,33 @@ class ExpressionParser {
 
   static void append(Steps& steps, const Steps& more) { steps.insert(steps.end(), more.begin(), more.end()); }
 
-  Steps level(std::size_t depth) {
+  /// The operator of a level that comes next, passed over; nullptr if there is none.
+  const Operator* accept_operator(int level) {
+    const auto found = std::ranges::find_if(
+        kOperators, [&](const Operator& op) { return op.level == level && accept(op.spelling); });
+    return found == kOperators.end() ? nullptr : &*found;
+  }
+
+  Steps level(int depth) {
     if (depth == kLevels) return unary();
-    if (depth == kComparisons && accept("not")) {  // looser than a comparison, as in Python
-      Steps steps = nested([&] { return level(kComparisons); });
-      steps.push_back({Code::invert});
+    if (depth == kComparison && accept("not")) {  // looser than a comparison, as in Python
+      Steps steps = nested([&] { return level(kComparison); });
+      steps.push_back({operator_of("!")});
       return steps;
     }
     Steps steps = level(depth + 1);
     Steps previous = steps;  // the right side of the last comparison of a chain
     bool is_chain = false;
-    for (;;) {
-      const auto known = operators(depth);
-      const auto found =
-          std::find_if(known.begin(), known.end(), [&](const Operator& op) { return accept(op.spelling); });
-      if (found == known.end()) return steps;
+    while (const Operator* const found = accept_operator(depth)) {
       Steps right = level(depth + 1);
       if (is_chain) append(steps, previous);
       append(steps, right);
-      steps.push_back({found->code});
-      if (is_chain) steps.push_back({Code::both});
-      if (depth != kComparisons) continue;
-      is_chain = true;
+      steps.push_back({found});
+      if (is_chain) steps.push_back({operator_of("&&")});
+      is_chain = depth == kComparison;
       previous = std::move(right);
     }
+    return steps;
   }
 
   template <class Parse>
@@ -109,13 +155,11 @@ class ExpressionParser {
   }
 
   Steps unary() {
-    for (const Operator& op : {Operator{"-", Code::negate}, Operator{"!", Code::invert}}) {
-      if (!accept(op.spelling)) continue;
-      Steps steps = nested([&] { return unary(); });
-      steps.push_back({op.code});
-      return steps;
-    }
-    return primary();
+    const Operator* const found = accept_operator(kUnary);
+    if (found == nullptr) return primary();
+    Steps steps = nested([&] { return unary(); });
+    steps.push_back({found});
+    return steps;
   }
 
   Steps primary() {
@@ -124,20 +168,18 @@ class ExpressionParser {
       expect(")");
       return steps;
     }
-    for (const Operator& function :
-         {Operator{"min", Code::minimum}, Operator{"max", Code::maximum}, Operator{"ceil_div", Code::ceil_div}}) {
-      const std::size_t begin = at_;
-      if (accept(function.spelling) && accept("(")) {
-        Steps steps = level(0);
-        expect(",");
-        append(steps, level(0));
-        expect(")");
-        steps.push_back({function.code});
-        return steps;
-      }
+    const std::size_t begin = at_;
+    const Operator* const function = accept_operator(kFunction);
+    if (function == nullptr || !accept("(")) {
       at_ = begin;
+      return word();
     }
-    return word();
+    Steps steps = level(0);
+    expect(",");
+    append(steps, level(0));
+    expect(")");
+    steps.push_back({function});
+    return steps;
   }
 
   Steps word() {
@@ -152,14 +194,14 @@ class ExpressionParser {
       const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
       if (error != std::errc() || end != word.data() + word.size()) fail(fmt::format("'{}' is no whole number", word));
       at_ += word.size();
-      return {{Code::constant, number}};
+      return {{.value = number}};
     }
     const auto known = std::find_if(names_.begin(), names_.end(), [&](const auto& name) { return name.name == word; });
     if (known == names_.end()) fail(unknown(word));
     at_ += word.size();
-    if (known->variable < 0) return {{Code::constant, known->constant}};
+    if (known->variable < 0) return {{.value = known->constant}};
     expression_.used_ |= std::uint64_t{1} << known->variable;
-    return {{Code::variable, known->variable}};
+    return {{.is_variable = true, .value = known->variable}};
   }
 
   std::string unknown(std::string_view word) const {
@@ -190,100 +232,33 @@ std::int64_t Expression::evaluate(std::span<const std::int64_t> variables) const
   std::array<std::int64_t, kMostDepth + 1> stack{};
   std::size_t used = 0;
   for (const Step& step : steps_) {
-    if (step.code == Code::constant) {
-      stack[used++] = step.value;
-    } else if (step.code == Code::variable) {
-      stack[used++] = variables[static_cast<std::size_t>(step.value)];
-    } else if (is_unary(step.code)) {
-      std::int64_t& top = stack[used - 1];
-      top = step.code == Code::negate ? apply(Code::subtract, 0, top) : top == 0;
-    } else {
-      --used;
-      stack[used - 1] = apply(step.code, stack[used - 1], stack[used]);
+    if (step.apply == nullptr) {
+      stack[used++] = step.is_variable ? variables[static_cast<std::size_t>(step.value)] : step.value;
+      continue;
     }
+    if (step.apply->level != kUnary) --used;
+    std::int64_t& left = stack[used - 1];
+    const std::int64_t right = stack[used];
+    if (step.apply->divides && right == 0) fail("divides by zero");
+    const bool overflows = step.apply->divides && right == -1 && left == INT64_MIN;
+    const Value value = overflows ? Value() : step.apply->value(left, right);
+    if (!value) fail("overflows");
+    left = *value;
   }
   return used == 0 ? 0 : stack[0];
 }
 
-std::int64_t Expression::apply(Code code, std::int64_t a, std::int64_t b) const {
-  std::int64_t result = 0;
-  const bool divides = code == Code::divide || code == Code::remainder || code == Code::ceil_div;
-  if (divides && (b == 0 || (b == -1 && a == INT64_MIN))) fail(b == 0 ? "divides by zero" : "overflows");
-  switch (code) {
-    case Code::add:
-      if (__builtin_add_overflow(a, b, &result)) fail("overflows");
-      return result;
-    case Code::subtract:
-      if (__builtin_sub_overflow(a, b, &result)) fail("overflows");
-      return result;
-    case Code::multiply:
-      if (__builtin_mul_overflow(a, b, &result)) fail("overflows");
-      return result;
-    case Code::divide:
-      return a / b;
-    case Code::remainder:
-      return a % b;
-    case Code::ceil_div:
-      return a / b + (a % b != 0 && (a < 0) == (b < 0));
-    case Code::minimum:
-      return std::min(a, b);
-    case Code::maximum:
-      return std::max(a, b);
-    case Code::less:
-      return a < b;
-    case Code::less_equal:
-      return a <= b;
-    case Code::greater:
-      return a > b;
-    case Code::greater_equal:
-      return a >= b;
-    case Code::equal:
-      return a == b;
-    case Code::not_equal:
-      return a != b;
-    case Code::both:
-      return a != 0 && b != 0;
-    case Code::either:
-      return a != 0 || b != 0;
-    default:
-      return 0;  // evaluate() computes the others itself
-  }
-}
-
 std::string Expression::cuda_text(std::span<const std::string> variables) const {
-  // In the order of Code.
-  constexpr std::array<std::string_view, 20> kForms{"",
-                                                    "",
-                                                    "(-{0})",
-                                                    "(!{0})",
-                                                    "({0} + {1})",
-                                                    "({0} - {1})",
-                                                    "({0} * {1})",
-                                                    "({0} / {1})",
-                                                    "({0} % {1})",
-                                                    "({0} < {1} ? {0} : {1})",
-                                                    "({0} > {1} ? {0} : {1})",
-                                                    "(({0} + {1} - 1) / {1})",
-                                                    "({0} < {1})",
-                                                    "({0} <= {1})",
-                                                    "({0} > {1})",
-                                                    "({0} >= {1})",
-                                                    "({0} == {1})",
-                                                    "({0} != {1})",
-                                                    "({0} && {1})",
-                                                    "({0} || {1})"};
   std::vector<std::string> stack;
   for (const Step& step : steps_) {
-    if (step.code == Code::constant) {
-      stack.push_back(fmt::format("{}LL", step.value));
-    } else if (step.code == Code::variable) {
-      stack.push_back(variables[static_cast<std::size_t>(step.value)]);
-    } else {
-      std::string right = std::move(stack.back());
-      if (!is_unary(step.code)) stack.pop_back();
-      const std::string left = is_unary(step.code) ? right : stack.back();
-      stack.back() = fmt::format(fmt::runtime(kForms[static_cast<std::size_t>(step.code)]), left, right);
+    if (step.apply == nullptr) {
+      stack.push_back(step.is_variable ? variables[static_cast<std::size_t>(step.value)]
+                                       : fmt::format("{}LL", step.value));
+      continue;
     }
+    const std::string right = stack.back();
+    if (step.apply->level != kUnary) stack.pop_back();
+    stack.back() = fmt::format(fmt::runtime(step.apply->cuda), stack.back(), right);
   }
   return stack.empty() ? "0" : stack.front();
 }

@@ -39,36 +39,14 @@ class Expression {
  private:
   friend class ExpressionParser;
 
-  enum class Code : std::uint8_t {
-    constant,
-    variable,
-    negate,
-    invert,
-    add,
-    subtract,
-    multiply,
-    divide,
-    remainder,
-    minimum,
-    maximum,
-    ceil_div,
-    less,
-    less_equal,
-    greater,
-    greater_equal,
-    equal,
-    not_equal,
-    both,
-    either
-  };
-  struct Step {  ///< of a postfix program
-    Code code;
+  struct Operator;
+  struct Step {  ///< of a postfix program: an operator, or else a variable or a constant
+    const Operator* apply = nullptr;
+    bool is_variable = false;
     std::int64_t value = 0;
   };
   static constexpr std::size_t kMostDepth = 32;
 
-  static bool is_unary(Code code) { return code == Code::negate || code == Code::invert; }
-  std::int64_t apply(Code code, std::int64_t a, std::int64_t b) const;
   [[noreturn]] void fail(std::string_view why) const;
 
   std::string field_, text_;

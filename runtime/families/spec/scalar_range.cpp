@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/counts.h"
+
 namespace hone {
 namespace {
 
@@ -25,13 +27,6 @@ std::string integer_fault(const KernelArgument& argument, double value) {
                      sizeof(T) < 8 ? "give the kernel another type" : "a larger one in an array");
 }
 
-/// A float of T that is no builtin type is made of one of 32 bits.
-template <class T>
-double rounded(double value) {
-  if constexpr (std::is_class_v<T>) return float(T(static_cast<float>(value)));
-  else return static_cast<double>(static_cast<T>(value));
-}
-
 }  // namespace
 
 std::string scalar_fault(const KernelArgument& argument, double value) {
@@ -39,7 +34,7 @@ std::string scalar_fault(const KernelArgument& argument, double value) {
     if constexpr (std::is_integral_v<T>) {
       return integer_fault<T>(argument, value);
     } else {
-      const double held = rounded<T>(value);
+      const double held = number_of<double>(element_of<T>(value));
       if (std::isinf(held) == std::isinf(value) && std::isnan(held) == std::isnan(value)) return "";
       return fmt::format("{} is {}, which is beyond the range of {}; give the kernel a wider type", argument.name, value,
                          info(argument.dtype).name);

@@ -154,12 +154,7 @@ void SpecFamily::push_arguments(const Problem& problem, const Policy& policy, st
     // A conversion to an integer that cannot hold the number is undefined.
     if (const std::string fault = scalar_fault(argument, value); !fault.empty())
       throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", parsed_.spec.name, fault));
-    with_element_type(argument.dtype, [&]<class T>(T) {
-      if constexpr (std::is_class_v<T>)
-        arguments.push(T(static_cast<float>(value)));
-      else
-        arguments.push(static_cast<T>(value));
-    });
+    with_element_type(argument.dtype, [&]<class T>(T) { arguments.push(element_of<T>(value)); });
   }
 }
 

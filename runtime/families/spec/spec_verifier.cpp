@@ -32,22 +32,6 @@ constexpr double kUsualUlps = 32;
 /// Extents of a small problem that no tile divides.
 constexpr Extents kOdd{37, 19, 5};
 
-template <class T>
-double as_double(T value) {
-  if constexpr (std::is_class_v<T>)
-    return static_cast<double>(static_cast<float>(value));
-  else
-    return static_cast<double>(value);
-}
-
-template <class T>
-T from_double(double value) {
-  if constexpr (std::is_class_v<T>)
-    return T(static_cast<float>(value));
-  else
-    return static_cast<T>(value);
-}
-
 /// Awkward, but finite in sum: nothing here overflows where it is added to its neighbours.
 template <class T>
 T special_value(std::size_t turn, std::mt19937_64& random) {
@@ -56,8 +40,8 @@ T special_value(std::size_t turn, std::mt19937_64& random) {
   else {
     using Limits = std::numeric_limits<T>;
     const double infinity = Limits::has_infinity ? std::numeric_limits<double>::infinity() : 1;
-    const double values[] = {std::nan(""), -0.0, infinity, as_double(Limits::denorm_min()), -infinity, 0.0};
-    return from_double<T>(values[turn % std::size(values)]);
+    const double values[] = {std::nan(""), -0.0, infinity, number_of<double>(Limits::denorm_min()), -infinity, 0.0};
+    return element_of<T>(values[turn % std::size(values)]);
   }
 }
 
@@ -70,15 +54,15 @@ Bytes pattern(DType dtype, std::int64_t elements, std::uint64_t seed, bool is_sp
       const std::uint64_t bits = random();
       T value;
       if (bound > 0)
-        value = from_double<T>(static_cast<double>(bits % static_cast<std::uint64_t>(bound)));
+        value = element_of<T>(static_cast<double>(bits % static_cast<std::uint64_t>(bound)));
       else if (is_special && i % kSpecialStride == kSpecialStride / 2)
         value = special_value<T>(special++, random);
       else if (info(kDTypeOf<T>).is_floating())
-        value = from_double<T>(static_cast<double>(bits >> 40) * 0x1p-23 - 1);
+        value = element_of<T>(static_cast<double>(bits >> 40) * 0x1p-23 - 1);
       else if (std::is_same_v<T, bool>)
-        value = from_double<T>(static_cast<double>(bits & 1));
+        value = element_of<T>(static_cast<double>(bits & 1));
       else
-        value = from_double<T>(static_cast<double>(bits % (std::is_unsigned_v<T> ? 101 : 201)) -
+        value = element_of<T>(static_cast<double>(bits % (std::is_unsigned_v<T> ? 101 : 201)) -
                                (std::is_unsigned_v<T> ? 0 : 100));
       std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
     }
@@ -102,7 +86,7 @@ Bytes expanded(DType from, const Bytes& period, std::int64_t count, DType to) {
       for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
         From value;
         std::memcpy(&value, period.data() + i % length * sizeof(From), sizeof(From));
-        const To converted = from_double<To>(as_double(value));
+        const To converted = element_of<To>(number_of<double>(value));
         std::memcpy(result.data() + i * sizeof(To), &converted, sizeof(To));
       }
     });
@@ -117,13 +101,13 @@ std::string difference(std::string_view name, std::span<const T> expected, std::
   constexpr bool kIsFloating = info(kDTypeOf<T>).is_floating();
   double largest = 0;
   for (const T value : expected)
-    if (const double magnitude = std::fabs(as_double(value)); std::isfinite(magnitude))
+    if (const double magnitude = std::fabs(number_of<double>(value)); std::isfinite(magnitude))
       largest = std::max(largest, magnitude);
   const double usual = kIsFloating ? std::ldexp(kUsualUlps, -info(kDTypeOf<T>).digits) : 0;
   const double allowed = tolerance.value_or(usual) * largest;
   std::size_t wrong = 0, first = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double right = as_double(expected[i]), value = as_double(found[i]);
+    const double right = number_of<double>(expected[i]), value = number_of<double>(found[i]);
     const bool agrees = std::isnan(right) ? std::isnan(value)
                                           : std::memcmp(&expected[i], &found[i], sizeof(T)) == 0 || right == value ||
                                                 std::fabs(right - value) <= allowed;
@@ -131,7 +115,8 @@ std::string difference(std::string_view name, std::span<const T> expected, std::
   }
   if (wrong == 0) return "";
   return fmt::format("{}[{}] is {}, and the reference says {} ({} of {} elements differ by more than {:.3g})", name,
-                     first, as_double(found[first]), as_double(expected[first]), wrong, expected.size(), allowed);
+                     first, number_of<double>(found[first]), number_of<double>(expected[first]), wrong,
+                     expected.size(), allowed);
 }
 
 std::string difference(DType dtype, std::string_view name, const Bytes& expected, const Bytes& found,

@@ -1,4 +1,4 @@
-#include "runtime/families/transpose/transpose_family.h"
+#include "runtime/families/transpose/transpose_policy.h"
 
 #include <algorithm>
 #include <array>
@@ -6,6 +6,8 @@
 #include <limits>
 
 #include <fmt/format.h>
+
+#include <hone/transpose_spec.h>
 
 #include "kernel_templates/transpose_arguments.h"
 #include "runtime/families/counts.h"
@@ -64,34 +66,175 @@ int power_of_two(std::int64_t extent) {
   return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::min<std::int64_t>(extent, 1 << 20))));
 }
 
-/// By the largest extents that a winner serves.
-bool needs_wide_tiles(const ProblemClass& problem_class, const TransposeTile& tile) {
-  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
-  const std::array<SizeRange, 3>& sizes = problem_class.sizes();
-  const double tiles = static_cast<double>(sizes[0].last) * (static_cast<double>(sizes[1].last) / tile.tile_rows + 2) *
-                       (static_cast<double>(sizes[2].last) / tile.tile_columns + 1);
-  return tiles > kMost || static_cast<double>(sizes[1].last) > kMost || static_cast<double>(sizes[2].last) > kMost;
-}
-
-/// Tiles, or pairs of tiles that change places.
-std::int64_t tiles_of(const Problem& problem, const TransposeTile& tile) {
-  const std::int64_t down = divide_up(rows_of(problem) + std::max(0, tile.step_rows() - 1), tile.tile_rows);
-  const std::int64_t across = divide_up(columns_of(problem), tile.tile_columns);
-  return at_least_one(problem.extents[0] * (tile.in_place ? down * (down + 1) / 2 : down * across));
-}
-
 /// The C++ type of what is moved as one.
 std::string element_type(const Problem& problem) {
   if (!is_of_pairs(problem)) return std::string(info(problem.dtype).cuda_name);
   return fmt::format("hone::Wide<{}>", std::max(problem.alignment, std::uint32_t{8}));
 }
 
-struct TileView : TransposeTile {
-  const SizeRange &rows, &columns;
-  std::int64_t loads = loads_per_thread(), bytes = loads * vector_bytes;  ///< of a thread
+/// The tile that a policy has for a class: it depends on which sides of the matrices are short.
+struct TransposeTile : TransposePolicy {
+  const Problem& problem;
+  bool in_place;
+  bool shifted;  ///< by transpose_shifted.cuh
+  int element_bytes;
+  int vector_bytes, widest_bytes;  ///< of a load, and of the widest that the sides and the alignment allow
+  int tile_rows, tile_columns;     ///< of the input
+  bool is_narrow, is_low;          ///< the matrix has fewer columns, or rows, than a tile of this aspect
+  bool is_small;                   ///< it is smaller than the tile
 
-  TileView(const ProblemClass& problem_class, const Policy& policy)
-      : TransposeTile(problem_class, policy), rows(problem_class.sizes()[1]), columns(problem_class.sizes()[2]) {}
+  TransposeTile(const Problem& of, const Policy& policy)
+      : TransposePolicy(policy.as<TransposePolicy>()),
+        problem(of),
+        in_place(moves_in_place(of)),
+        shifted(staging == Staging::shifted),
+        element_bytes(moved_bytes(of)) {
+    const auto alignment = static_cast<int>(problem.alignment);
+    const std::int64_t most_rows = last_of(problem, 1), most_columns = last_of(problem, 2);
+
+    widest_bytes = std::max(alignment, element_bytes);
+    while (widest_bytes > element_bytes && widest_bytes > std::min(most_rows, most_columns) * element_bytes)
+      widest_bytes /= 2;
+    const bool is_of_narrow_vectors = vector == Vector::narrow;
+    vector_bytes = shifted                ? static_cast<int>(kMaxAlignment)
+                   : is_of_narrow_vectors ? std::max(element_bytes, widest_bytes / 4)
+                                          : widest_bytes;
+
+    // As square as a power of two allows; where the matrix is narrower than that, as wide as it.
+    const int log_aspect = aspect == Aspect::tall ? -1 : aspect == Aspect::wide ? 1 : 0;
+    const std::int64_t elements = (std::int64_t{tile_kib} << 10) / element_bytes / (in_place ? 2 : 1);
+    const int log_elements = std::countr_zero(static_cast<std::uint64_t>(elements));
+    tile_columns = 1 << std::max(0, (log_elements + 1) / 2 + log_aspect);
+    tile_rows = static_cast<int>(elements) / tile_columns;
+    const int limit_columns = std::max(1, power_of_two(most_columns) >> (aspect == Aspect::tall ? 1 : 0));
+    const int limit_rows = std::max(1, power_of_two(most_rows) >> (aspect == Aspect::wide ? 1 : 0));
+    is_narrow = tile_columns > limit_columns;
+    is_low = tile_rows > limit_rows;
+    if (!in_place && is_narrow && !is_low) {
+      tile_columns = limit_columns;
+      tile_rows = static_cast<int>(elements) / tile_columns;
+    } else if (!in_place && is_low && !is_narrow) {
+      tile_rows = limit_rows;
+      tile_columns = static_cast<int>(elements) / tile_rows;
+    }
+    is_small = tile_columns > power_of_two(most_columns) || tile_rows > power_of_two(most_rows);
+  }
+
+  /// Input rows before a tile's first one that its block loads as well, so that its pieces of output rows start at
+  /// sectors.
+  int step_rows() const { return shifted ? 32 / element_bytes : 0; }
+  std::int64_t tile_bytes() const { return std::int64_t{element_bytes} * tile_rows * tile_columns; }
+
+  /// Vectors, before it uses any.
+  int loads_per_thread() const {
+    if (!shifted) return static_cast<int>(tile_bytes()) * (in_place ? 2 : 1) / block_threads / vector_bytes;
+    // As transpose_shifted.cuh divides them: kPhases · kTurns · kSpans + kLastPacks.
+    const int warps = block_threads / 32, pack = vector_bytes / element_bytes, held_rows = tile_rows + step_rows();
+    const std::int64_t phases = std::max(1, pack / warps), phase_warps = std::max(1, warps / pack);
+    const std::int64_t turns = divide_up(held_rows / pack, 4 * phase_warps);
+    const std::int64_t spans = tile_columns * element_bytes / kShortRowBytes;
+    return static_cast<int>(phases * turns * spans + divide_up(held_rows, block_threads));
+  }
+
+  /// Returns the shared memory of a block: with the padding, and of two tiles where they change places.
+  std::int64_t smem_bytes() const {
+    if (shifted) {
+      const int pack = vector_bytes / element_bytes, row_bytes = tile_columns * element_bytes + vector_bytes;
+      const std::int64_t groups = (tile_rows + step_rows()) / pack;
+      return divide_up(groups * (pack * row_bytes + std::max(4, element_bytes)), 16) * 16;
+    }
+    const int row_packs = tile_columns / (vector_bytes / element_bytes);
+    const int lanes_at_once = vector_bytes < 4 ? 32 : 128 / vector_bytes;
+    const int pad_bytes = std::max(4, vector_bytes * std::max(1, lanes_at_once / std::max(1, row_packs)));
+    const std::int64_t bytes = tile_bytes() + std::int64_t{row_packs} * pad_bytes;
+    return divide_up(bytes, 16) * 16 * (in_place ? 2 : 1);
+  }
+
+  /// The smallest tile that every thread of the smallest block has a part in.
+  int smallest_kib() const {
+    const int width = vector_bytes / element_bytes;
+    const int smallest = std::max(kSmallestTileKib, kFewestThreads * width * vector_bytes * (in_place ? 2 : 1) >> 10);
+    const bool is_oblong = std::countr_zero(static_cast<unsigned>(smallest << 10) / element_bytes / 2) % 2 == 1;
+    return in_place && is_oblong ? 2 * smallest : smallest;
+  }
+
+  /// Tiles, or pairs of tiles that change places.
+  std::int64_t tiles() const {
+    const std::int64_t down = divide_up(rows_of(problem) + std::max(0, step_rows() - 1), tile_rows);
+    const std::int64_t across = divide_up(columns_of(problem), tile_columns);
+    return at_least_one(problem.extents[0] * (in_place ? down * (down + 1) / 2 : down * across));
+  }
+
+  /// By the largest extents that a winner serves.
+  bool needs_wide_tiles() const {
+    constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+    const auto most = [&](std::size_t extent) { return static_cast<double>(last_of(problem, extent)); };
+    return most(0) * (most(1) / tile_rows + 2) * (most(2) / tile_columns + 1) > kMost || most(1) > kMost ||
+           most(2) > kMost;
+  }
+
+  Reason is_valid(const DeviceFacts& facts) const {
+    const bool is_square = tile_rows == tile_columns;
+    const int width = vector_bytes / element_bytes, shortest = std::min(tile_rows, tile_columns);
+    const std::int64_t packs =
+        shifted ? tile_bytes() / vector_bytes : std::int64_t{tile_rows / width} * (tile_columns / width);
+    const int loads = loads_per_thread();
+    return first_reason(
+        {reason_if(shifted && problem.alignment >= kMaxAlignment, "all rows are aligned, nothing is shifted"),
+         reason_if(shifted && (in_place || element_bytes > 8),
+                   "only elements of up to 8 bytes are shifted, and not in place"),
+         reason_if(in_place && (!is_square || order != Order::rows),
+                   "only square tiles in the order of rows change places"),
+         check_blocks(facts, block_threads),
+         reason_if(shifted && shortest * element_bytes < kShortRowBytes,
+                   "shifted tiles have sides of 128 bytes or more"),
+         reason_if(packs < block_threads, "a tile has fewer packs than threads"),
+         reason_if(loads * std::max(1, vector_bytes / 4) > kMostRegisters, "more loads a thread than registers"),
+         check_static_smem(smem_bytes())});
+  }
+
+  Unit unit() const {
+    constexpr std::array<std::string_view, 3> kOrders{"rows", "columns", "groups"};
+    const std::string source = fmt::format(
+        "#include \"{}\"\n\n"
+        "using T = {};\n"
+        "using Index = {};\n"
+        "using Kernel = hone::{}{}, {}, {}, hone::TileOrder::{}, Index>;\n"
+        "static_assert(sizeof(T) == {} && sizeof(Kernel::Tile) * {} == {},\n"
+        "              \"host and device disagree on the policy\");\n",
+        shifted ? "transpose_shifted.cuh" : "transpose.cuh", element_type(problem), index_type(needs_wide_tiles()),
+        shifted ? "ShiftedTranspose<T, " : fmt::format("Transpose<T, {}, ", vector_bytes), tile_rows, tile_columns,
+        block_threads, kOrders[static_cast<std::size_t>(order)], element_bytes, in_place ? 2 : 1, smem_bytes());
+    return unit_of(source, {kernel_entry(in_place ? "Kernel::swap" : "Kernel::transpose", block_threads)});
+  }
+
+  WorkShape shape() const {
+    return {.block_threads = block_threads,
+            .tiles = tiles(),
+            .bytes_in_flight_per_block = tile_bytes() * (in_place ? 2 : 1),
+            .dependent_launch = true,
+            .independent_blocks = true,
+            .thread_gbps = 2.0 * element_bytes / kElementNs};
+  }
+
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void*, LaunchList& launches) const {
+    const auto [in_pitch, out_pitch] = pitches_of(problem);
+    add_launch(launches, std::min(max_blocks, tiles()), block_threads,
+               TransposeArguments{.in = buffers[0],
+                                  .out = buffers[1],
+                                  .batch = static_cast<std::uint64_t>(problem.extents[0]),
+                                  .rows = static_cast<std::uint64_t>(rows_of(problem)),
+                                  .columns = static_cast<std::uint64_t>(columns_of(problem)),
+                                  .in_pitch = in_pitch,
+                                  .out_pitch = out_pitch});
+  }
+};
+
+struct TileView : PolicyView<TransposeTile> {
+  using PolicyView::PolicyView;
+
+  SizeRange rows = size_ranges(problem.extents)[1], columns = size_ranges(problem.extents)[2];
+  std::int64_t loads = loads_per_thread(), bytes = loads * vector_bytes;  ///< of a thread
 
   std::int64_t shortest_bytes() const { return std::min(rows.first, columns.first) * element_bytes; }
   std::int64_t longest_bytes() const { return std::min(rows.last, columns.last) * element_bytes; }
@@ -134,179 +277,21 @@ constexpr std::array<PruneRule<TileView>, 11> kPruneRules{{
      }},
 }};
 
-}  // namespace
-
-const ParameterSpace& TransposePolicy::space() {
-  using P = TransposePolicy;
-  // The model cannot tell most of them apart: the first is the untuned choice.
-  static const ParameterSpace space = space_of<P>(
-      PolicyField{&P::staging, staging_parameter({Staging::shared, Staging::shifted})},
-      PolicyField{&P::vector, categorical("vector", {"widest", "narrow"}).only_if("staging", {Staging::shared})},
-      PolicyField{&P::tile_kib, ordinal("tile_kib", {16, 8, 32, kSmallestTileKib})},
-      PolicyField{&P::aspect, categorical("aspect", {"square", "tall", "wide"})},
-      PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, kFewestThreads})},
-      PolicyField{&P::order, categorical("order", {"rows", "columns", "groups"})});
-  return space;
-}
-
-TransposeTile::TransposeTile(const ProblemClass& problem_class, const Policy& of)
-    : TransposePolicy(of.as<TransposePolicy>()),
-      in_place(moves_in_place(problem_class.typical())),
-      shifted(staging == Staging::shifted),
-      element_bytes(moved_bytes(problem_class.typical())) {
-  const std::array<SizeRange, 3>& sizes = problem_class.sizes();
-  const auto alignment = static_cast<int>(problem_class.typical().alignment);
-  const std::int64_t most_rows = sizes[1].last, most_columns = sizes[2].last;
-
-  widest_bytes = std::max(alignment, element_bytes);
-  while (widest_bytes > element_bytes && widest_bytes > std::min(most_rows, most_columns) * element_bytes)
-    widest_bytes /= 2;
-  const bool is_of_narrow_vectors = vector == Vector::narrow;
-  vector_bytes = shifted                ? static_cast<int>(kMaxAlignment)
-                 : is_of_narrow_vectors ? std::max(element_bytes, widest_bytes / 4)
-                                        : widest_bytes;
-
-  // As square as a power of two allows; where the matrix is narrower than that, as wide as it.
-  const int log_aspect = aspect == Aspect::tall ? -1 : aspect == Aspect::wide ? 1 : 0;
-  const std::int64_t elements = (std::int64_t{tile_kib} << 10) / element_bytes / (in_place ? 2 : 1);
-  const int log_elements = std::countr_zero(static_cast<std::uint64_t>(elements));
-  tile_columns = 1 << std::max(0, (log_elements + 1) / 2 + log_aspect);
-  tile_rows = static_cast<int>(elements) / tile_columns;
-  const int limit_columns = std::max(1, power_of_two(most_columns) >> (aspect == Aspect::tall ? 1 : 0));
-  const int limit_rows = std::max(1, power_of_two(most_rows) >> (aspect == Aspect::wide ? 1 : 0));
-  is_narrow = tile_columns > limit_columns;
-  is_low = tile_rows > limit_rows;
-  if (!in_place && is_narrow && !is_low) {
-    tile_columns = limit_columns;
-    tile_rows = static_cast<int>(elements) / tile_columns;
-  } else if (!in_place && is_low && !is_narrow) {
-    tile_rows = limit_rows;
-    tile_columns = static_cast<int>(elements) / tile_rows;
-  }
-  is_small = tile_columns > power_of_two(most_columns) || tile_rows > power_of_two(most_rows);
-}
-
-int TransposeTile::smallest_kib() const {
-  const int width = vector_bytes / element_bytes;
-  const int smallest = std::max(kSmallestTileKib, kFewestThreads * width * vector_bytes * (in_place ? 2 : 1) >> 10);
-  const bool is_oblong = std::countr_zero(static_cast<unsigned>(smallest << 10) / element_bytes / 2) % 2 == 1;
-  return in_place && is_oblong ? 2 * smallest : smallest;
-}
-
-int TransposeTile::loads_per_thread() const {
-  if (!shifted) return static_cast<int>(tile_bytes()) * (in_place ? 2 : 1) / block_threads / vector_bytes;
-  // As transpose_shifted.cuh divides them: kPhases · kTurns · kSpans + kLastPacks.
-  const int warps = block_threads / 32, pack = vector_bytes / element_bytes, held_rows = tile_rows + step_rows();
-  const std::int64_t phases = std::max(1, pack / warps), phase_warps = std::max(1, warps / pack);
-  const std::int64_t turns = divide_up(held_rows / pack, 4 * phase_warps);
-  const std::int64_t spans = tile_columns * element_bytes / kShortRowBytes;
-  return static_cast<int>(phases * turns * spans + divide_up(held_rows, block_threads));
-}
-
-std::int64_t TransposeTile::smem_bytes() const {
-  if (shifted) {
-    const int pack = vector_bytes / element_bytes, row_bytes = tile_columns * element_bytes + vector_bytes;
-    const std::int64_t groups = (tile_rows + step_rows()) / pack;
-    return divide_up(groups * (pack * row_bytes + std::max(4, element_bytes)), 16) * 16;
-  }
-  const int row_packs = tile_columns / (vector_bytes / element_bytes);
-  const int lanes_at_once = vector_bytes < 4 ? 32 : 128 / vector_bytes;
-  const int pad_bytes = std::max(4, vector_bytes * std::max(1, lanes_at_once / std::max(1, row_packs)));
-  const std::int64_t bytes = tile_bytes() + std::int64_t{row_packs} * pad_bytes;
-  return divide_up(bytes, 16) * 16 * (in_place ? 2 : 1);
-}
-
-namespace {
-
 /// Extents {batch, rows, columns}.
-class TransposeFamily final : public moved::MovedFamily {
+class TransposeFamily final : public LayoutFamily<moved::MovedFamily, TransposeTile, kPruneRules> {
  public:
   TransposeFamily()
-      : MovedFamily({.name = "transpose",
-                     .space = TransposePolicy::space(),
-                     .extent_names = {"batch", "rows", "columns"},
-                     .operations = kOperations,
-                     .kernels = {"transpose.cuh", "transpose_shifted.cuh"}}) {}
-
-  Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    const TileView tile(problem_class, policy);
-    const bool is_aligned = problem_class.typical().alignment >= kMaxAlignment;
-    const bool is_square = tile.tile_rows == tile.tile_columns;
-    const int width = tile.vector_bytes / tile.element_bytes, shortest = std::min(tile.tile_rows, tile.tile_columns);
-    const std::int64_t packs = tile.shifted ? tile.tile_bytes() / tile.vector_bytes
-                                            : std::int64_t{tile.tile_rows / width} * (tile.tile_columns / width);
-    return first_reason(
-        {reason_if(tile.shifted && is_aligned, "all rows are aligned, nothing is shifted"),
-         reason_if(tile.shifted && (tile.in_place || tile.element_bytes > 8),
-                   "only elements of up to 8 bytes are shifted, and not in place"),
-         reason_if(tile.in_place && (!is_square || tile.order != Order::rows),
-                   "only square tiles in the order of rows change places"),
-         check_blocks(facts, tile.block_threads),
-         reason_if(tile.shifted && shortest * tile.element_bytes < kShortRowBytes,
-                   "shifted tiles have sides of 128 bytes or more"),
-         reason_if(packs < tile.block_threads, "a tile has fewer packs than threads"),
-         reason_if(std::max(tile.loads, tile.bytes / 4) > kMostRegisters, "more loads a thread than registers"),
-         check_static_smem(tile.smem_bytes())});
-  }
-  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts&) const override {
-    return pruned_by(kPruneRules, TileView(problem_class, policy));
-  }
-
-  Unit unit(const ProblemClass& problem_class, const Policy& policy) const override {
-    constexpr std::array<std::string_view, 3> kOrders{"rows", "columns", "groups"};
-    const Problem& problem = problem_class.typical();
-    const TransposeTile tile(problem_class, policy);
-    const std::string source = fmt::format(
-        "#include \"{header}\"\n\n"
-        "using T = {type};\n"
-        "using Index = {index};\n"
-        "using Kernel = hone::{kernel}{rows}, {columns}, {threads}, hone::TileOrder::{order}, Index>;\n"
-        "static_assert(sizeof(T) == {bytes} && sizeof(Kernel::Tile) * {tiles} == {smem},\n"
-        "              \"host and device disagree on the policy\");\n",
-        fmt::arg("type", element_type(problem)), fmt::arg("index", index_type(needs_wide_tiles(problem_class, tile))),
-        fmt::arg("header", tile.shifted ? "transpose_shifted.cuh" : "transpose.cuh"),
-        fmt::arg("kernel", tile.shifted ? "ShiftedTranspose<T, " : fmt::format("Transpose<T, {}, ", tile.vector_bytes)),
-        fmt::arg("rows", tile.tile_rows), fmt::arg("columns", tile.tile_columns),
-        fmt::arg("threads", tile.block_threads), fmt::arg("order", kOrders[static_cast<std::size_t>(tile.order)]),
-        fmt::arg("bytes", tile.element_bytes), fmt::arg("tiles", tile.in_place ? 2 : 1),
-        fmt::arg("smem", tile.smem_bytes()));
-    return unit_of(source,
-                   {kernel_entry(tile.in_place ? "Kernel::swap" : "Kernel::transpose", tile.block_threads)});
-  }
-
-  WorkShape shape(const Problem& problem, const Policy& policy) const override {
-    const TransposeTile tile(problem, policy);
-    return {.block_threads = tile.block_threads,
-            .tiles = tiles_of(problem, tile),
-            .bytes_in_flight_per_block = tile.tile_bytes() * (tile.in_place ? 2 : 1),
-            .dependent_launch = true,
-            .independent_blocks = true,
-            .thread_gbps = 2.0 * tile.element_bytes / kElementNs};
-  }
-
-  void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void*,
-              LaunchList& launches) const override {
-    const TransposeTile tile(problem, candidate.policy);
-    const auto [in_pitch, out_pitch] = pitches_of(problem);
-    add_launch(launches, std::min(candidate.geometry.max_blocks, tiles_of(problem, tile)), tile.block_threads,
-               TransposeArguments{.in = buffers[0],
-                                  .out = buffers[1],
-                                  .batch = static_cast<std::uint64_t>(problem.extents[0]),
-                                  .rows = static_cast<std::uint64_t>(rows_of(problem)),
-                                  .columns = static_cast<std::uint64_t>(columns_of(problem)),
-                                  .in_pitch = in_pitch,
-                                  .out_pitch = out_pitch});
-  }
+      : LayoutFamily({.name = "transpose",
+                      .space = TransposePolicy::space(),
+                      .extent_names = {"batch", "rows", "columns"},
+                      .operations = kOperations,
+                      .kernels = {"transpose.cuh", "transpose_shifted.cuh"}}) {}
 
   /// Itself, and one row or column less at the same pitches; of squares, both.
   std::vector<Problem> verified_problems(const Problem& problem) const override {
-    Problem pitched = problem;
-    pitched.pitches = pitches_of(problem);
-    std::vector<Problem> problems{problem, pitched};
-    --problems[1].extents[1];
-    if (is_in_place(problem)) --problems[1].extents[2];
-    else --problems.emplace_back(pitched).extents[2];
-    return problems;
+    const Problem lower = smaller(problem, 1, 1, pitches_of(problem));
+    if (is_in_place(problem)) return {problem, smaller(lower, 2)};
+    return {problem, lower, smaller(problem, 2, 1, pitches_of(problem))};
   }
 
   Rows rows(const Problem& problem, int buffer) const override {
@@ -351,10 +336,20 @@ class TransposeFamily final : public moved::MovedFamily {
 
 }  // namespace
 
-const KernelFamily& transpose_family() {
-  static const TransposeFamily family;
-  return family;
+const ParameterSpace& TransposePolicy::space() {
+  using P = TransposePolicy;
+  // The model cannot tell most of them apart: the first is the untuned choice.
+  static const ParameterSpace space = space_of<P>(
+      PolicyField{&P::staging, staging_parameter({Staging::shared, Staging::shifted})},
+      PolicyField{&P::vector, categorical("vector", {"widest", "narrow"}).only_if("staging", {Staging::shared})},
+      PolicyField{&P::tile_kib, ordinal("tile_kib", {16, 8, 32, kSmallestTileKib})},
+      PolicyField{&P::aspect, categorical("aspect", {"square", "tall", "wide"})},
+      PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, kFewestThreads})},
+      PolicyField{&P::order, categorical("order", {"rows", "columns", "groups"})});
+  return space;
 }
+
+const KernelFamily& transpose_family() { return the_family<TransposeFamily>(); }
 
 Problem transpose_problem(const TransposeSpec& spec, std::uint32_t alignment, bool in_place) {
   const bool is_of_pairs = spec.element_bytes == 16;

@@ -1,4 +1,4 @@
-# The library exports the functions that its header declares, and nothing else.
+# The library exports the functions that its headers declare, and nothing else.
 execute_process(COMMAND ${NM} --dynamic --defined-only --format=posix ${LIBRARY} OUTPUT_VARIABLE symbols
                 RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
@@ -8,8 +8,13 @@ string(REGEX MATCHALL "[^\n]+" symbols "${symbols}")
 list(TRANSFORM symbols REPLACE "[ @].*" "")
 list(REMOVE_ITEM symbols HONE_0)  # the version itself
 list(SORT symbols)
-file(READ ${HEADER} header)
-string(REGEX MATCHALL "HONE_API [^(;]*\\(" declared "${header}")
+file(GLOB_RECURSE headers ${HEADERS}/*.h)
+set(declared)
+foreach(header ${headers})
+  file(READ ${header} text)
+  string(REGEX MATCHALL "HONE_API [^(;]*\\(" found "${text}")
+  list(APPEND declared ${found})
+endforeach()
 list(FILTER declared INCLUDE REGEX " \\*?hone_[a-z_]+\\($")  # not the macro itself
 list(TRANSFORM declared REPLACE ".*(hone_[a-z_]+)\\($" "\\1")
 list(SORT declared)

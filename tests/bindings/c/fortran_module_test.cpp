@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -12,8 +13,8 @@
 namespace hone::test {
 namespace {
 
-std::string text_of(const char* file) {
-  std::ifstream in(std::string(HONE_C_FOLDER) + file);
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -21,14 +22,20 @@ std::string without(const std::string& text, const char* pattern) {
   return std::regex_replace(text, std::regex(pattern), "");
 }
 
+/// Of all headers.
 const std::string& header() {
-  static const std::string text = without(text_of("/include/hone/c.h"), R"(/\*[^*]*(\*[^/][^*]*)*\*/)");
+  static const std::string text = [] {
+    std::string all;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(HONE_C_FOLDER "/include"))
+      if (file.is_regular_file()) all += text_of(file.path());
+    return without(all, R"(/\*[^*]*(\*[^/][^*]*)*\*/)");
+  }();
   return text;
 }
 
 /// Without comments and the ends of continued lines.
 const std::string& module() {
-  static const std::string text = without(without(text_of("/fortran/hone.f90"), "![^\n]*"), "&\\s*");
+  static const std::string text = without(without(text_of(HONE_C_FOLDER "/fortran/hone.f90"), "![^\n]*"), "&\\s*");
   return text;
 }
 

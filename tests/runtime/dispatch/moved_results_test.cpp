@@ -11,7 +11,7 @@
 #include <hone/transpose.h>
 
 #include "runtime/choose/compiled.h"
-#include "runtime/families/transpose/transpose_family.h"
+#include "runtime/families/transpose/transpose_policy.h"
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"

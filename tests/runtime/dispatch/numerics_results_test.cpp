@@ -12,7 +12,7 @@
 #include <hone/segmented_reduce.h>
 #include <hone/softmax.h>
 
-#include "runtime/families/segmented_reduce/segmented_reduce_family.h"
+#include "runtime/families/segmented_reduce/segmented_policy.h"
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/runtime/support/expected_bits.h"
 #include "tests/runtime/support/sanitized.h"

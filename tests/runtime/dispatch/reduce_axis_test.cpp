@@ -12,7 +12,7 @@
 #include <hone/reduce_axis.h>
 
 #include "runtime/families/reduce/reduce_reference.h"
-#include "runtime/families/reduce_axis/axis_policies.h"
+#include "runtime/families/reduce_axis/axis_family.h"
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/runtime/support/temp_folder.h"
 #include "tests/support/names.h"

@@ -3,7 +3,7 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce/reduction_family.h"
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"

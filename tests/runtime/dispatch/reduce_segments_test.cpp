@@ -11,7 +11,7 @@
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/segmented_reduce/segment_offsets.h"
-#include "runtime/families/segmented_reduce/segmented_reduce_family.h"
+#include "runtime/families/segmented_reduce/segmented_policy.h"
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"

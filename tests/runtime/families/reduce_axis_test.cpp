@@ -11,7 +11,6 @@
 
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/reduce_axis/axis_family.h"
-#include "runtime/families/reduce_axis/axis_policies.h"
 #include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/search/candidates.h"
 #include "tests/runtime/families/support.h"

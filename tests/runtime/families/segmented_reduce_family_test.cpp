@@ -1,5 +1,5 @@
 #include "kernel_templates/segments_arguments.h"
-#include "runtime/families/segmented_reduce/segmented_reduce_family.h"
+#include "runtime/families/segmented_reduce/segmented_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

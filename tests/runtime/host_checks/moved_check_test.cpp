@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/choose/compiled.h"
-#include "runtime/families/transpose/transpose_family.h"
+#include "runtime/families/transpose/transpose_policy.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/sanitized.h"
 

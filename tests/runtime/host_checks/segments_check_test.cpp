@@ -12,7 +12,7 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/families/segmented_reduce/segment_offsets.h"
-#include "runtime/families/segmented_reduce/segmented_reduce_family.h"
+#include "runtime/families/segmented_reduce/segmented_policy.h"
 #include "tests/runtime/support/sanitized.h"
 
 namespace hone::test {

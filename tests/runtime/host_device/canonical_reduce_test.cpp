@@ -14,7 +14,7 @@
 #include <hone/half.h>
 
 #include "kernel_templates/reduce_arguments.h"
-#include "runtime/families/reduce/reduce_family.h"
+#include "runtime/families/reduce/reduction_family.h"
 #include "runtime/jit/embedded_sources.h"
 #include "tests/runtime/support/sanitized.h"
 
