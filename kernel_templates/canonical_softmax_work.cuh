@@ -71,10 +71,10 @@ struct SoftmaxColumnWork {
     }
   }
 
-  /// A value for each column of the tile, in shared memory.
-  static __device__ Acc* of_columns() {
-    __shared__ Acc of_column[kTileColumns];
-    return of_column;
+  /// Two values for each column of the tile, in shared memory: its heaviest element (0), and its sum (1).
+  static __device__ Acc* of_columns(unsigned which) {
+    __shared__ Acc of_column[2][kTileColumns];
+    return of_column[which];
   }
   /// The partial of a span of a column of the tile: its heaviest element (0), or its sum (1).
   __device__ Acc* partial(unsigned which, unsigned span, unsigned output) const {
@@ -92,41 +92,46 @@ struct SoftmaxColumnWork {
     }
   }
 
-  /// Calls act(output, heaviest element of the span) for each column, by one thread each.
-  template <class Act>
-  __device__ void find_heaviest(const Act& act) {
-    const Acc factor = all.scale.factor;
-    Acc most[kPack];
-#pragma unroll
-    for (Acc& each : most) each = lowest<Acc>();
-    for_chunks([&](long long) {
-      Acc values[kPack];
-      chunk.template fold_rows<CanonicalMax<Acc>>(values, [&](Element x, bool is_there, unsigned, unsigned) {
-        return is_there ? HeaviestElement<Types>{factor}.leaf(x) : lowest<Acc>();
-      });
-#pragma unroll
-      for (unsigned e = 0; e < kPack; ++e) most[e] = larger<false>(most[e], values[e]);
-    });
-    chunk.template fold_threads<CanonicalMax<Acc>, 2>(most, folds++ % 2, act);
-  }
-
-  /// Calls act(output, sum of the weights of the span) in the same way.
-  template <class Act>
-  __device__ void find_sums(const Weights& weights, const Act& act) {
+  /// Calls act(1, output, sum of the weights of the span) for each column, by one thread each, where they are
+  /// leaf(element, e).
+  template <class Leaf, class Act>
+  __device__ void find_sums(const Leaf& leaf, const Act& act) {
     for_chunks([&](long long number) {
       Acc values[kPack];
       chunk.template fold_rows<CanonicalSum<Acc>>(values, [&](Element x, bool is_there, unsigned e, unsigned) {
-        return is_there ? weights.values[e].leaf(x) : -Acc(0);
+        return is_there ? leaf(x, e) : -Acc(0);
       });
       chunk.template fold_threads<CanonicalSum<Acc>, 2>(values, folds++ % 2, [&](unsigned output, Acc sum) {
         using Tree = ColumnTree<Weight, kLevels, kTileColumns>;
         const bool is_last = first + number + 1 >= end;
-        if (Tree::push(output, sum, static_cast<unsigned long long>(number), is_last)) act(output, sum);
+        if (Tree::push(output, sum, static_cast<unsigned long long>(number), is_last)) act(1, output, sum);
       });
     });
   }
+  template <class Act>
+  __device__ void find_sums_relative_to(const Weights& weights, const Act& act) {
+    find_sums([&](Element x, unsigned e) { return weights.values[e].leaf(x); }, act);
+  }
 
-  /// Calls act(output, tree of the partials of all spans) in the same way. Thread y takes those behind the others of
+  /// Calls act() for sums of weights relative to 1, and act(0, output, heaviest element of the span) in the same way.
+  template <class Act>
+  __device__ void find_both(const Act& act) {
+    const Acc factor = all.scale.factor;
+    const Powers<Acc> powers(factor);
+    Acc most[kPack];
+#pragma unroll
+    for (Acc& each : most) each = lowest<Acc>();
+    find_sums(
+        [&](Element x, unsigned e) {
+          most[e] = larger<false>(most[e], HeaviestElement<Types>{factor}.leaf(x));
+          return powers(convert<Acc>(x));
+        },
+        act);
+    chunk.template fold_threads<CanonicalMax<Acc>, 2>(most, folds++ % 2,
+                                                      [&](unsigned output, Acc heaviest) { act(0, output, heaviest); });
+  }
+
+  /// Calls act(which, output, tree of the partials of all spans) in the same way. Thread y takes those behind the others of
   /// the threads whose numbers are smaller with their bits reversed: folds between threads are in halves.
   template <class Monoid, class Act>
   __device__ void combine_spans(unsigned which, Acc absent, const Act& act) {
@@ -143,30 +148,40 @@ struct SoftmaxColumnWork {
                       : absent;
       values[e] = combine_tree<Monoid, kThreadSpans>(some);
     }
-    chunk.template fold_threads<Monoid, 2>(values, folds++ % 2, act);
+    chunk.template fold_threads<Monoid, 2>(values, folds++ % 2,
+                                           [&](unsigned output, Acc of_column) { act(which, output, of_column); });
   }
 
-  /// Returns what of_columns() has of this thread's columns, after a barrier.
-  __device__ Array<Acc, kPack> own() const {
+  /// Returns what of_columns(which) has of this thread's columns, after a barrier.
+  __device__ Array<Acc, kPack> own(unsigned which) const {
     __syncthreads();
     const unsigned at = chunk.column() < static_cast<int>(tile.width) ? static_cast<unsigned>(chunk.column()) : 0;
-    return Array<Acc, kPack>([&](unsigned e) { return of_columns()[at + e]; });
+    return Array<Acc, kPack>([&](unsigned e) { return of_columns(which)[at + e]; });
   }
 
-  /// Relative to the heaviest elements in of_columns().
+  /// Those of columns with the heaviest elements in of_columns(0).
   __device__ Weights weights() const {
-    const Array<Acc, kPack> heaviest = own();
+    const Array<Acc, kPack> heaviest = own(0);
     return Weights([&](unsigned e) { return Weight(heaviest.values[e], all.scale.factor); });
   }
 
-  /// Writes the results of the span; of_columns() has what sums are used as.
+  /// True if find_both() found the sums of all columns of the tile; a barrier.
+  static __device__ bool are_guessed(const Weights& weights) {
+    bool is_wrong = false;
+#pragma unroll
+    for (unsigned e = 0; e < kPack; ++e) is_wrong = is_wrong || !weights.values[e].is_guessed();
+    return !__syncthreads_or(is_wrong);
+  }
+
+  /// Writes the results of the span; of_columns(1) has the sums.
   __device__ void write(const Weights& weights) {
-    const Array<Acc, kPack> divisors = own();
+    const Array<Acc, kPack> sums = own(1);
+    const Array<typename Weight::Norm, kPack> norms([&](unsigned e) { return weights.values[e].norm(sums.values[e]); });
     auto* const out = static_cast<typename Types::Out*>(all.out) + (slice * all.reduced * all.out_pitch + column);
     for_chunks([&](long long) {
       chunk.for_packs([&](long long row, const typename Types::InPack& pack) {
         const OutPack results =
-            OutPack::of([&](unsigned e) { return weights.values[e].result(pack[e], divisors.values[e]); });
+            OutPack::of([&](unsigned e) { return weights.values[e].result(pack[e], norms.values[e]); });
         store_streaming(reinterpret_cast<OutPack*>(out + (row * all.out_pitch + chunk.column())), results);
       });
     });
