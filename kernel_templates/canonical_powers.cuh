@@ -9,8 +9,8 @@ namespace hone {
 
 /// 2^f for |f| ≤ ½, within 2^-27.5: the polynomial 1 + f · … of rounded coefficients whose largest error is the least.
 struct NearestToPower {
-  static constexpr float kAll[] = {1,           0x1.62e432p-1f, 0x1.ebfbe4p-3f, 0x1.c6ad88p-5f, 0x1.3b26f2p-7f,
-                                   0x1.5fcb7ap-10f, 0x1.462706p-13f};
+  static constexpr float kAll[] = {
+      1, 0x1.62e432p-1f, 0x1.ebfbe4p-3f, 0x1.c6ad88p-5f, 0x1.3b26f2p-7f, 0x1.5fcb7ap-10f, 0x1.462706p-13f};
   template <class Acc, unsigned kPower> static constexpr Acc kOf = kAll[kPower];
 };
 /// The series, in f64.
@@ -47,8 +47,9 @@ struct Powers {
   using Integer = decltype(Math::bits(Acc()));
   static constexpr int kMantissa = Math::kMantissa, kBias = Math::kBias;
 
-  Acc high, low;      ///< half the digits of the factor, times log₂ e
-  Acc scale, shift;   ///< z = scale · x + shift; the scale is a power of two, or one negated
+  Acc high, low;  ///< half the digits of the factor, times log₂ e
+  Acc inverse;    ///< of high
+  Acc scale, shift;  ///< z = scale · x + shift; the scale is a power of two, or one negated
   Acc rounder, lowest;
   Acc level;
 
@@ -58,10 +59,12 @@ struct Powers {
     const bool is_tiny = fabs(factor) < Acc(0x1p-60);
     const Integer bits = Math::bits(is_tiny ? rounded_product(factor, Acc(0x1p64)) : factor);
     constexpr Integer kDigits = (Integer(1) << kMantissa) - 1;
-    const Acc half = Math::of_bits((bits & kDigits) | Integer(kBias - 1) << kMantissa), power = Math::of_bits(bits & ~kDigits);
+    const Acc half = Math::of_bits((bits & kDigits) | Integer(kBias - 1) << kMantissa);
+    const Acc power = Math::of_bits(bits & ~kDigits);
     scale = is_tiny ? rounded_product(power, Acc(0x1p-64)) : power;
     high = rounded_product(half, PowerMath<Acc>::kLog2OfE);
     low = fma(half, PowerMath<Acc>::kLog2OfELow, fma(half, PowerMath<Acc>::kLog2OfE, -high));
+    inverse = Acc(1) / high;
     go_to(Acc(0));
   }
   /// Relative to the power of two for rows whose largest product with the factor is that of `origin`; to the origin
@@ -95,7 +98,7 @@ struct Powers {
   __device__ void go_to(Acc to) {
     level = to;
     rounder = rounded_sum(PowerMath<Acc>::kRounder + PowerMath<Acc>::kLift, -level);
-    lowest = rounded_sum(level, -PowerMath<Acc>::kLowest) / high;
+    lowest = rounded_product(rounded_sum(level, -PowerMath<Acc>::kLowest), inverse);
   }
   /// z = scale · (x − origin), where the scale is so small that its product with the origin is finite: other elements
   /// that are no smaller multiples of it have no weight.

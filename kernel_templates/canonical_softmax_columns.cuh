@@ -29,9 +29,8 @@ struct CanonicalSoftmaxColumns {
   static __device__ void whole(const Arguments& all) {
     Work::template for_items<false>(all, [&](Work& work) {
       work.find_both(keep);
-      const auto weights = work.weights();
-      if (!Work::are_guessed(weights)) work.find_sums_relative_to(weights, keep);
-      work.write(weights);
+      if (!work.are_guessed()) work.find_sums_again(keep);
+      work.write();
     });
   }
 
@@ -44,9 +43,8 @@ struct CanonicalSoftmaxColumns {
   static __device__ void correct(const Arguments& all) {
     Work::template for_items<false>(all, [&](Work& work) {
       work.template combine_spans<CanonicalMax<Acc>>(0, lowest<Acc>(), keep);
-      const auto weights = work.weights();
-      if (Work::are_guessed(weights)) return;
-      work.find_sums_relative_to(weights, [&](unsigned which, unsigned output, Acc sum) {
+      if (work.are_guessed()) return;
+      work.find_sums_again([&](unsigned which, unsigned output, Acc sum) {
         *work.partial(which, work.part, output) = sum;
       });
     });
@@ -56,9 +54,8 @@ struct CanonicalSoftmaxColumns {
   static __device__ void write_spans(const Arguments& all) {
     Work::template for_items<true>(all, [&](Work& work) {
       work.template combine_spans<CanonicalMax<Acc>>(0, lowest<Acc>(), keep);
-      const auto weights = work.weights();
       work.template combine_spans<CanonicalSum<Acc>>(1, -Acc(0), keep);
-      work.write(weights);
+      work.write();
     });
   }
 

@@ -78,16 +78,18 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   using Index = typename Types::Index;
   using Acc = typename Types::Acc;
   using Norm = SoftmaxNorm<Acc>;
+  using OutPack = typename Types::OutPack;
   Powers<Acc> powers;
   Acc origin, factor;
   bool is_nan;  ///< a NaN, an infinite weight, or nothing but weights of 0
 
   SoftmaxWeight() = default;
   __device__ SoftmaxWeight(Acc heaviest, Acc factor_)
-      : powers(factor_ < Acc(0) ? -heaviest : heaviest, factor_),
-        origin(factor_ < Acc(0) ? -heaviest : heaviest),
-        factor(factor_),
-        is_nan(!(fabs(heaviest) < highest<Acc>())) {}
+      : SoftmaxWeight(Powers<Acc>(factor_ < Acc(0) ? -heaviest : heaviest, factor_), heaviest, factor_) {}
+  /// The same if weights are relative to 1.
+  static __device__ SoftmaxWeight relative_to_1(Acc heaviest, Acc factor) {
+    return {Powers<Acc>(factor), heaviest, factor};
+  }
 
   static __device__ Acc absent() { return -Acc(0); }
   template <class T>
@@ -117,8 +119,20 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
       else return convert<Out>(fma(fma(-quotient, norm.sum, kept), norm.by, quotient));
     }
   }
-  __device__ Out result(In x, const Norm& norm) const {
-    if (is_nan) return canonical_nan<Out>();
+  __device__ OutPack results(const typename Types::InPack& pack, const Norm& norm) const {
+    if (is_nan) return OutPack::filled(canonical_nan<Out>());
+    return OutPack::of([&](unsigned e) { return number(pack[e], norm); });
+  }
+  __device__ Out result(In x, const Norm& norm) const { return is_nan ? canonical_nan<Out>() : number(x, norm); }
+
+ protected:
+  __device__ SoftmaxWeight(const Powers<Acc>& powers_, Acc heaviest, Acc factor_)
+      : powers(powers_),
+        origin(factor_ < Acc(0) ? -heaviest : heaviest),
+        factor(factor_),
+        is_nan(!(fabs(heaviest) < highest<Acc>())) {}
+
+  __device__ Out number(In x, const Norm& norm) const {
     const Acc wide = convert<Acc>(x);
     return of_kept(Types::kLog ? exponent(wide) : weight(wide), norm);
   }
@@ -130,9 +144,8 @@ struct SoftmaxGuess : SoftmaxWeight<Types> {
   using typename SoftmaxWeight<Types>::In, typename SoftmaxWeight<Types>::Acc;
   Acc* heaviest;
 
-  __device__ SoftmaxGuess(Acc factor, Acc* heaviest_) : heaviest(heaviest_) {
-    this->powers = Powers<Acc>(factor);
-    this->factor = factor;
+  __device__ SoftmaxGuess(Acc factor, Acc* heaviest_)
+      : SoftmaxWeight<Types>(Powers<Acc>(factor), Acc(0), factor), heaviest(heaviest_) {
     *heaviest = lowest<Acc>();
   }
   __device__ Acc leaf(In x) const {

@@ -71,7 +71,6 @@ struct CanonicalSoftmaxRows {
   static __device__ void write_span(const Weight& weight, const Norm& norm, const Arguments& all, unsigned long long row,
                                     unsigned span) {
     using InPack = typename Types::InPack;
-    using OutPack = typename Types::OutPack;
     constexpr unsigned kPack = Types::kPack, kAtOnce = kPack == 1 ? 8 : 4, kStep = kBlockThreads * kPack;
     const unsigned long long each = static_cast<unsigned long long>(run_of(all)) * kWarps * kChunkElements<In>;
     const unsigned long long begin = span * each, end = begin + each < all.columns ? begin + each : all.columns;
@@ -79,7 +78,7 @@ struct CanonicalSoftmaxRows {
     typename Types::Out* const out = softmax_output<Types>(all, row);
     const auto load = [&](unsigned long long i) { return *reinterpret_cast<const InPack*>(in + i); };
     const auto store = [&](unsigned long long i, const InPack& pack) {
-      *reinterpret_cast<OutPack*>(out + i) = OutPack::of([&](unsigned e) { return weight.result(pack[e], norm); });
+      *reinterpret_cast<typename Types::OutPack*>(out + i) = weight.results(pack, norm);
     };
     unsigned long long i = begin + threadIdx.x * kPack;
     for (; i + (kAtOnce - 1) * kStep + kPack <= end; i += kAtOnce * kStep) {

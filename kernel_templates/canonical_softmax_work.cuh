@@ -14,6 +14,7 @@ template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll
 struct SoftmaxColumnWork {
   using In = typename Types::In;
   using Acc = typename Types::Acc;
+  using Out = typename Types::Out;
   using OutPack = typename Types::OutPack;
   using Weight = SoftmaxWeight<Types>;
   using Arguments = SoftmaxColumnsArguments<Acc>;
@@ -25,11 +26,8 @@ struct SoftmaxColumnWork {
   static constexpr unsigned kTileColumns = Tiling::kTileColumns;
   static constexpr unsigned kThreadSpans = 8;  ///< that a thread combines, in a row
   static constexpr long long kChunkRows = kChunkElements<In>;
-  using Weights = Array<Weight, kPack>;
   static_assert(kThreads >= 2);
-
   using Tile = ColumnTile<Tiling>;
-
   // Tile and chunk are the caller's, so that the compiler keeps all of them in registers.
   const Arguments& all;
   const Tile& tile;
@@ -78,7 +76,7 @@ struct SoftmaxColumnWork {
   }
   /// The partial of a span of a column of the tile: its heaviest element (0), or its sum (1).
   __device__ Acc* partial(unsigned which, unsigned span, unsigned output) const {
-    const unsigned long long outputs = static_cast<unsigned long long>(all.outer * all.inner);
+    const auto outputs = static_cast<unsigned long long>(all.outer * all.inner);
     return partials_in<Acc>(all.workspace) + (which * all.chunks + span) * outputs +
            static_cast<unsigned long long>(slice * all.inner + column) + output;
   }
@@ -92,8 +90,7 @@ struct SoftmaxColumnWork {
     }
   }
 
-  /// Calls act(1, output, sum of the weights of the span) for each column, by one thread each, where they are
-  /// leaf(element, e).
+  /// Calls act(1, output, sum of the span's weights leaf(element, e)) for each column, by one thread each.
   template <class Leaf, class Act>
   __device__ void find_sums(const Leaf& leaf, const Act& act) {
     for_chunks([&](long long number) {
@@ -108,31 +105,24 @@ struct SoftmaxColumnWork {
       });
     });
   }
-  template <class Act>
-  __device__ void find_sums_relative_to(const Weights& weights, const Act& act) {
-    find_sums([&](Element x, unsigned e) { return weights.values[e].leaf(x); }, act);
-  }
-
   /// Calls act() for sums of weights relative to 1, and act(0, output, heaviest element of the span) in the same way.
   template <class Act>
   __device__ void find_both(const Act& act) {
     const Acc factor = all.scale.factor;
     const Powers<Acc> powers(factor);
-    Acc most[kPack];
-#pragma unroll
-    for (Acc& each : most) each = lowest<Acc>();
+    Array<Acc, kPack> most([](unsigned) { return lowest<Acc>(); });
     find_sums(
         [&](Element x, unsigned e) {
-          most[e] = larger<false>(most[e], HeaviestElement<Types>{factor}.leaf(x));
+          most.values[e] = larger<false>(most.values[e], HeaviestElement<Types>{factor}.leaf(x));
           return powers(convert<Acc>(x));
         },
         act);
-    chunk.template fold_threads<CanonicalMax<Acc>, 2>(most, folds++ % 2,
+    chunk.template fold_threads<CanonicalMax<Acc>, 2>(most.values, folds++ % 2,
                                                       [&](unsigned output, Acc heaviest) { act(0, output, heaviest); });
   }
 
-  /// Calls act(which, output, tree of the partials of all spans) in the same way. Thread y takes those behind the others of
-  /// the threads whose numbers are smaller with their bits reversed: folds between threads are in halves.
+  /// Calls act(which, output, tree of the partials of all spans) in the same way. Thread y takes those behind the others
+  /// of the threads whose numbers are smaller with their bits reversed: folds between threads are in halves.
   template <class Monoid, class Act>
   __device__ void combine_spans(unsigned which, Acc absent, const Act& act) {
     const unsigned y = threadIdx.x / kLanes, from = __brev(y) / (0x80000000u / kThreads * 2) * kThreadSpans;
@@ -151,39 +141,58 @@ struct SoftmaxColumnWork {
     chunk.template fold_threads<Monoid, 2>(values, folds++ % 2,
                                            [&](unsigned output, Acc of_column) { act(which, output, of_column); });
   }
-
-  /// Returns what of_columns(which) has of this thread's columns, after a barrier.
-  __device__ Array<Acc, kPack> own(unsigned which) const {
+  /// True if find_both() found the sums of all columns; of_columns(0) has the heaviest elements. Two barriers.
+  __device__ bool are_guessed() const {
     __syncthreads();
-    const unsigned at = chunk.column() < static_cast<int>(tile.width) ? static_cast<unsigned>(chunk.column()) : 0;
-    return Array<Acc, kPack>([&](unsigned e) { return of_columns(which)[at + e]; });
+    return !__syncthreads_or(!are_own_guessed());
   }
 
-  /// Those of columns with the heaviest elements in of_columns(0).
-  __device__ Weights weights() const {
-    const Array<Acc, kPack> heaviest = own(0);
-    return Weights([&](unsigned e) { return Weight(heaviest.values[e], all.scale.factor); });
+  /// The same where of_columns(0) has the heaviest elements.
+  template <class Act>
+  __device__ void find_sums_again(const Act& act) {
+    find_sums([&](Element x, unsigned e) { return Weight(own(0, e), all.scale.factor).leaf(x); }, act);
   }
 
-  /// True if find_both() found the sums of all columns of the tile; a barrier.
-  static __device__ bool are_guessed(const Weights& weights) {
-    bool is_wrong = false;
-#pragma unroll
-    for (unsigned e = 0; e < kPack; ++e) is_wrong = is_wrong || !weights.values[e].is_guessed();
-    return !__syncthreads_or(is_wrong);
-  }
-
-  /// Writes the results of the span; of_columns(1) has the sums.
-  __device__ void write(const Weights& weights) {
-    const Array<Acc, kPack> sums = own(1);
-    const Array<typename Weight::Norm, kPack> norms([&](unsigned e) { return weights.values[e].norm(sums.values[e]); });
-    auto* const out = static_cast<typename Types::Out*>(all.out) + (slice * all.reduced * all.out_pitch + column);
-    for_chunks([&](long long) {
-      chunk.for_packs([&](long long row, const typename Types::InPack& pack) {
-        const OutPack results =
-            OutPack::of([&](unsigned e) { return weights.values[e].result(pack[e], norms.values[e]); });
-        store_streaming(reinterpret_cast<OutPack*>(out + (row * all.out_pitch + chunk.column())), results);
+  /// Writes the results of the span; of_columns() has heaviest elements and sums.
+  __device__ void write() {
+    __syncthreads();
+    if (are_own_guessed()) {
+      const Array<Weight, kPack> weights([&](unsigned e) { return Weight::relative_to_1(own(0, e), all.scale.factor); });
+      const Array<typename Weight::Norm, kPack> norms([&](unsigned e) { return weights.values[e].norm(own(1, e)); });
+      const auto result = [&](auto x, unsigned e) { return weights.values[e].result(x, norms.values[e]); };
+      for_outputs([&](Out* out, const auto& pack) {
+        store_streaming(reinterpret_cast<OutPack*>(out), OutPack::of([&](unsigned e) { return result(pack[e], e); }));
       });
+    } else {
+      for_outputs([&](Out* out, const auto& pack) {
+#pragma unroll 1
+        for (unsigned e = 0; e < kPack; ++e) {
+          const Weight weight(own(0, e), all.scale.factor);
+          out[e] = weight.result(pack[e], weight.norm(own(1, e)));
+        }
+      });
+    }
+  }
+
+ private:
+  /// What of_columns(which) has of this thread's columns. Volatile: what few columns need takes no registers.
+  __device__ Acc own(unsigned which, unsigned e) const {
+    const unsigned at = chunk.column() < static_cast<int>(tile.width) ? static_cast<unsigned>(chunk.column()) : 0;
+    return static_cast<const volatile Acc*>(of_columns(which))[at + e];
+  }
+  __device__ bool are_own_guessed() const {
+    bool are_guessed = true;
+#pragma unroll 1
+    for (unsigned e = 0; e < kPack; ++e) are_guessed = are_guessed && Weight(own(0, e), all.scale.factor).is_guessed();
+    return are_guessed;
+  }
+
+  /// Calls act(where its results are, pack) for all packs of the span.
+  template <class Act>
+  __device__ void for_outputs(const Act& act) {
+    Out* const out = static_cast<Out*>(all.out) + (slice * all.reduced * all.out_pitch + column + chunk.column());
+    for_chunks([&](long long) {
+      chunk.for_packs([&](long long row, const auto& pack) { act(out + row * all.out_pitch, pack); });
     });
   }
 };

@@ -25,8 +25,8 @@ struct PowerConstants {
 
 /// The coefficients of 2^f: in f32 of the polynomial 1 + f · … that is nearest to it, in f64 of its series.
 inline std::span<const float> power_coefficients(float) {
-  static constexpr std::array<float, 7> kAll{1,           0x1.62e432p-1f, 0x1.ebfbe4p-3f,  0x1.c6ad88p-5f,
-                                             0x1.3b26f2p-7f, 0x1.5fcb7ap-10f, 0x1.462706p-13f};
+  static constexpr std::array<float, 7> kAll{
+      1, 0x1.62e432p-1f, 0x1.ebfbe4p-3f, 0x1.c6ad88p-5f, 0x1.3b26f2p-7f, 0x1.5fcb7ap-10f, 0x1.462706p-13f};
   return kAll;
 }
 inline std::span<const double> power_coefficients(double) {
@@ -53,12 +53,12 @@ class CanonicalPowers {
     low_ = std::fma(half, C::kLog2OfELow, std::fma(half, C::kLog2OfE, -high_));
     scale_ = power(exponent - 1);
     if (const A product = origin * scale_; std::fabs(product) <= C::kMost) {
-      level_ = C::kWindow * nearest((nearest(product, high_) - C::kCenter), A(1) / C::kWindow);
+      level_ = C::kWindow * nearest(nearest(product, high_) - C::kCenter, A(1) / C::kWindow);
     } else {
       scale_ = power(std::min(exponent - 1, std::numeric_limits<A>::max_exponent - 2 - exponent_of(origin)));
       shift_ = -(origin * scale_);
     }
-    lowest_ = (level_ - C::kLowest) / high_;
+    lowest_ = (level_ - C::kLowest) * (1 / high_);
   }
 
   /// 2^(kLift − level) · exp(½ factor · x).

@@ -226,7 +226,7 @@ class Tree:
             most_exponent = 127 if narrow else 1023
             e = min(e, most_exponent - 1 - max(-1, math.frexp(origin)[1] - 1))
             shift = Fraction(origin) * sign * Fraction(2) ** e
-        least = a.div(float(level - lowest), high)
+        least = a.mul(float(level - lowest), a.div(1.0, high))
 
         def weight(x):
             z = max(a.rounded(Fraction(x) * sign * Fraction(2) ** e - shift), least)
