@@ -138,7 +138,7 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   }
 };
 
-/// The weights of a row whose heaviest element is not known yet: relative to 1. Keeps the heaviest that the thread sees.
+/// The weights of a row whose heaviest element is not known yet, relative to 1. Keeps the heaviest of the thread.
 template <class Types>
 struct SoftmaxGuess : SoftmaxWeight<Types> {
   using typename SoftmaxWeight<Types>::In, typename SoftmaxWeight<Types>::Acc;

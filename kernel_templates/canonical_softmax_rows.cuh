@@ -1,14 +1,14 @@
-// Rows of any length for canonical_softmax.cuh, which are read twice: for the heaviest element and the sum of weights that
-// are relative to 1, and for the results. If the heaviest element is so large or small that weights are relative to
-// another power of two, they are read once more for the sum.
+// Rows of any length for canonical_softmax.cuh, which are read twice: for the heaviest element and the sum of weights
+// that are relative to 1, and for the results. If the heaviest element is so large or small that weights are relative
+// to another power of two, they are read once more for the sum.
 //
 // A warp takes runs of 2^run_levels batches of kUnroll chunks; what the warps of a block take together is a span, and
 // arguments.chunks is the number of spans of a row.
 //
 //   CanonicalSoftmaxRows    a block for each row
-//   CanonicalSoftmaxSpans   a block for each span, in three launches: the first publishes a heaviest element and a sum of
-//                           each span in the workspace, the second corrects sums, mostly none, and the third makes the
-//                           tree of the row's spans in each block
+//   CanonicalSoftmaxSpans   a block for each span, in three launches: the first publishes a heaviest element and a sum
+//                           of each span in the workspace, the second corrects sums, mostly none, and the third makes
+//                           the tree of the row's spans in each block
 //
 // Constraints: those of canonical_softmax.cuh but for the length; kUnroll · 16 / sizeof(In) ≤ 32; a row has at most
 // Block::kRounds spans, or Block::kMostPartials if each has a block. rows · chunks fits 32 bits then.
@@ -96,7 +96,8 @@ struct CanonicalSoftmaxRows {
 template <class Types, unsigned kBlockThreads, unsigned kUnroll>
 struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnroll> {
   using Rows = CanonicalSoftmaxRows<Types, kBlockThreads, kUnroll>;
-  using typename Rows::Acc, typename Rows::Arguments, typename Rows::Heaviest, typename Rows::Weight, typename Rows::Norm;
+  using typename Rows::Acc, typename Rows::Arguments, typename Rows::Heaviest, typename Rows::Weight;
+  using typename Rows::Norm;
 
   static __device__ void publish(const Arguments& all) {
     pdl_release_then_wait();

@@ -147,7 +147,6 @@ struct SoftmaxColumnWork {
     return !__syncthreads_or(!are_own_guessed());
   }
 
-  /// The same where of_columns(0) has the heaviest elements.
   template <class Act>
   __device__ void find_sums_again(const Act& act) {
     find_sums([&](Element x, unsigned e) { return Weight(own(0, e), all.scale.factor).leaf(x); }, act);
@@ -157,7 +156,8 @@ struct SoftmaxColumnWork {
   __device__ void write() {
     __syncthreads();
     if (are_own_guessed()) {
-      const Array<Weight, kPack> weights([&](unsigned e) { return Weight::relative_to_1(own(0, e), all.scale.factor); });
+      const Acc factor = all.scale.factor;
+      const Array<Weight, kPack> weights([&](unsigned e) { return Weight::relative_to_1(own(0, e), factor); });
       const Array<typename Weight::Norm, kPack> norms([&](unsigned e) { return weights.values[e].norm(own(1, e)); });
       const auto result = [&](auto x, unsigned e) { return weights.values[e].result(x, norms.values[e]); };
       for_outputs([&](Out* out, const auto& pack) {

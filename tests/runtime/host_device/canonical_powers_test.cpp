@@ -68,7 +68,7 @@ void expect_bits_of_weights(std::string_view type) {
     const canonical::CanonicalPowers<T> weight(origin, factor);
     for (std::size_t i = 0; i < all.size(); ++i)
       ASSERT_EQ(std::bit_cast<Bits>(found[i]), std::bit_cast<Bits>(weight(all[i])))
-          << fmt::format("{:a} beside {:a}, factor {:a}: {:a}, not {:a}", all[i], origin, factor, found[i], weight(all[i]));
+          << fmt::format("{:a} beside {:a}, factor {:a}: {:a}", all[i], origin, factor, found[i]);
   }
 }
 
@@ -78,7 +78,7 @@ TEST(CanonicalPowers, HaveTheBitsOfTheDefinition) {
 }
 
 /// Relative to the weight of the largest element: both may be an ulp off.
-TEST(CanonicalPowers, AreWithinAnUlp) {
+TEST(CanonicalPowers, HaveTheErrorThatIsDocumented) {
   double largest = 0;
   for (const auto& [origin, factor] : origins_and_factors<float>()) {
     const canonical::CanonicalPowers<float> weight(origin, factor);
@@ -89,8 +89,7 @@ TEST(CanonicalPowers, AreWithinAnUlp) {
       largest = std::max(largest, static_cast<double>(std::fabs(found / exact - 1) * 0x1p24L));
     }
   }
-  EXPECT_LT(largest, 4.0);
-  fmt::print("largest error: {:.2f} u\n", largest);
+  EXPECT_LT(largest, 2.5);  // u
 }
 
 }  // namespace
