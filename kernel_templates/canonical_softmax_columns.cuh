@@ -5,8 +5,8 @@
 // visits them twice: for the heaviest elements and the sums of weights that are relative to 1, and for the results. It
 // visits them once more for the sums if a column's weights are relative to another power of two. A single chunk that is
 // a single batch stays in registers. With several spans of chunks for each tile there are three launches: the first
-// publishes a heaviest element and a sum for each span of each column, the second corrects sums, mostly none, and blocks
-// of the third make the trees of the spans.
+// publishes a heaviest element and a sum for each span of each column, the second corrects sums, mostly none, and the
+// blocks of the third make the trees of the spans.
 //
 // May be in place. Constraints: kBlockThreads and kLanes are powers of two; packs of columns are aligned in every row,
 // and `inner` is a multiple of them; a chunk is no shorter than the rows that a block loads at once; a span has at most

@@ -121,8 +121,8 @@ struct SoftmaxColumnWork {
                                                       [&](unsigned output, Acc heaviest) { act(0, output, heaviest); });
   }
 
-  /// Calls act(which, output, tree of the partials of all spans) in the same way. Thread y takes those behind the others
-  /// of the threads whose numbers are smaller with their bits reversed: folds between threads are in halves.
+  /// Calls act(which, output, tree of the partials of all spans) in the same way. Thread y takes those behind those of
+  /// the threads whose numbers are smaller with their bits reversed: folds between threads are in halves.
   template <class Monoid, class Act>
   __device__ void combine_spans(unsigned which, Acc absent, const Act& act) {
     const unsigned y = threadIdx.x / kLanes, from = __brev(y) / (0x80000000u / kThreads * 2) * kThreadSpans;
