@@ -158,7 +158,7 @@ void print_softmax_row(Session& session, bool is_log, std::int64_t n) {
   for (const T x : values) plain.push_back(is_log ? x - most - std::log(loop) : std::exp(x - most) / loop);
 
   const Wide unit = std::ldexp(Wide{1}, -std::numeric_limits<T>::digits), logarithm = std::log(sum.value());
-  const Wide of_sum = (2 + std::ceil(std::log2(static_cast<Wide>(n))) + 2 * 16) * unit;  // no element is 16 away
+  const Wide of_weight = 2.5L * unit, of_sum = of_weight + std::ceil(std::log2(static_cast<Wide>(n))) * unit;
   Wide bound = 0;
   const auto exact = [&](std::size_t i) {
     const Wide d = static_cast<Wide>(values[i]) - most;
@@ -172,8 +172,8 @@ void print_softmax_row(Session& session, bool is_log, std::int64_t n) {
       const Wide ulp = std::ldexp(Wide{1}, exponent - std::numeric_limits<T>::digits);
       largest = std::max(largest, std::fabs(found[i] - exact(i)) / ulp);
       const Wide d = std::fabs(static_cast<Wide>(values[i]) - most), y = std::fabs(exact(i));
-      const Wide allowed = is_log ? 2 * unit * d + 4 * unit * logarithm + of_sum + unit * y
-                                  : y * ((2 + 2 * d + 2) * unit + of_sum);
+      const Wide allowed = is_log ? 2 * unit * d + 4 * unit * logarithm + of_sum + of_weight + unit + unit * y
+                                  : y * (of_weight + 2 * unit + of_sum);
       bound = std::max(bound, allowed / ulp);
     }
     return static_cast<double>(largest);

@@ -58,7 +58,7 @@ struct CanonicalSoftmaxLanes {
     Acc values[kChunks * Types::kPack];
     held.weigh(values, columns, weight);
     const Acc sum = fold_lanes<CanonicalSum<Acc>, Types::kPack, kChunks, kLanes>(values);
-    held.store(out, columns, weight, weight.divisor(sum));
+    held.store(out, columns, weight, weight.norm(sum));
   }
 };
 
@@ -91,8 +91,8 @@ struct CanonicalSoftmaxBlock {
       const Weight weight(heaviest_warp.tree(of_warp), all.scale.factor);
       Acc values[kChunks * Types::kPack];
       held.weigh(values, columns, weight);
-      const Acc divisor = weight.divisor(warps.tree(fold_lanes<CanonicalSum<Acc>, Types::kPack, kChunks>(values)));
-      held.store(softmax_output<Types>(all, row) + first, columns, weight, divisor);
+      const Acc sum = warps.tree(fold_lanes<CanonicalSum<Acc>, Types::kPack, kChunks>(values));
+      held.store(softmax_output<Types>(all, row) + first, columns, weight, weight.norm(sum));
     }
   }
 

@@ -68,9 +68,10 @@ struct HeldChunks {
     }
   }
 
-  __device__ void store(Out* first, unsigned columns, const Weight& weight, Acc divisor) const {
+  __device__ void store(Out* first, unsigned columns, const Weight& weight,
+                        const typename Weight::Norm& norm) const {
     if (weight.is_nan) write(first, columns, [](unsigned, unsigned) { return canonical_nan<Out>(); });
-    else write(first, columns, [&](unsigned u, unsigned e) { return weight.of_kept(kept[u][e], divisor); });
+    else write(first, columns, [&](unsigned u, unsigned e) { return weight.of_kept(kept[u][e], norm); });
   }
 
  private:
@@ -80,8 +81,8 @@ struct HeldChunks {
     if (u * kLanes * kPack < columns) {
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e) {
-        const Acc exponent = weight.exponent(kept[u][e]), of_element = canonical_lifted_exponential(exponent);
-        kept[u][e] = Types::kLog ? exponent : of_element;
+        const Acc of_element = weight.weight(kept[u][e]);
+        kept[u][e] = Types::kLog ? weight.exponent(kept[u][e]) : of_element;
         act(e, of_element);
       }
     } else {

@@ -4,7 +4,7 @@
 // does a row of −∞ only.
 #pragma once
 
-#include "canonical_exponentials.cuh"
+#include "canonical_powers.cuh"
 #include "simd.cuh"
 #include "softmax_arguments.h"
 
@@ -62,46 +62,95 @@ __device__ Acc extreme_of_all(const Pack<In, kElements> (&packs)[kPacks]) {
   }
 }
 
-/// Exponents and weights relative to the heaviest element: an operation of CanonicalChunks, and the results. Weights are
-/// lifted exponentials, so that none is subnormal; their sums are lifted, too.
+/// What the sum of a row's weights is used as: the sum and its reciprocal, or the logarithm of the sum relative to the
+/// heaviest element.
+template <class Acc>
+struct SoftmaxNorm {
+  Acc sum, by;
+};
+
+/// Weights of the elements of a row, which are powers of two lifted as in canonical_powers.cuh: an operation of
+/// CanonicalChunks, and the results.
 template <class Types>
 struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   using In = typename Types::In;
   using Out = typename Types::Out;
   using Index = typename Types::Index;
   using Acc = typename Types::Acc;
-  Acc half_origin, factor;
+  using Norm = SoftmaxNorm<Acc>;
+  using OutPack = typename Types::OutPack;
+  Powers<Acc> powers;
+  Acc origin, factor;
   bool is_nan;  ///< a NaN, an infinite weight, or nothing but weights of 0
 
   SoftmaxWeight() = default;
   __device__ SoftmaxWeight(Acc heaviest, Acc factor_)
-      : half_origin(rounded_product(factor_ < Acc(0) ? -heaviest : heaviest, Acc(0.5))),
-        factor(factor_),
-        is_nan(!(fabs(heaviest) < highest<Acc>())) {}
+      : SoftmaxWeight(Powers<Acc>(factor_ < Acc(0) ? -heaviest : heaviest, factor_), heaviest, factor_) {}
+  /// The same if weights are relative to 1.
+  static __device__ SoftmaxWeight relative_to_1(Acc heaviest, Acc factor) {
+    return {Powers<Acc>(factor), heaviest, factor};
+  }
 
   static __device__ Acc absent() { return -Acc(0); }
   template <class T>
   static __device__ T prepared(const T& packed) { return packed; }
-  /// Halves, because the difference of two finite numbers may overflow.
+  /// Relative to the heaviest element. Halves, because the difference of two finite numbers may overflow.
   __device__ Acc exponent(Acc x) const {
-    return rounded_product(fma(x, Acc(0.5), -half_origin), factor);
+    return rounded_product(fma(x, Acc(0.5), -rounded_product(origin, Acc(0.5))), factor);
   }
   /// In a row with a NaN it is any number.
-  __device__ Acc weight(Acc x) const { return canonical_lifted_exponential(exponent(x)); }
+  __device__ Acc weight(Acc x) const { return powers(x); }
   __device__ Acc leaf(In x) const { return weight(convert<Acc>(x)); }
 
-  /// What the sum of weights is used as: its logarithm, or its reciprocal.
-  static __device__ Acc divisor(Acc sum) {
-    return Types::kLog ? canonical_logarithm(rounded_product(sum, CanonicalMath<Acc>::kLower)) : Acc(1) / sum;
+  /// True if sums of SoftmaxGuess are those of this row, or do not matter.
+  __device__ bool is_guessed() const { return is_nan || powers.is_relative_to_1(); }
+
+  __device__ Norm norm(Acc sum) const {
+    return {sum, Types::kLog ? canonical_logarithm(sum / weight(origin)) : Acc(1) / sum};
   }
-  /// `kept`: the exponent, or the weight. Not for a row with is_nan.
-  __device__ Out of_kept(Acc kept, Acc divisor) const {
-    return convert<Out>(Types::kLog ? rounded_sum(kept, -divisor) : rounded_product(kept, divisor));
+  /// `kept`: the exponent, or the weight. Not for a row with is_nan. The quotient by a reciprocal is corrected where
+  /// the result has all its digits, so that it is 1 where the sum is the weight.
+  __device__ Out of_kept(Acc kept, const Norm& norm) const {
+    if constexpr (Types::kLog) {
+      return convert<Out>(rounded_sum(kept, -norm.by));
+    } else {
+      const Acc quotient = rounded_product(kept, norm.by);
+      if constexpr (sizeof(Out) < sizeof(Acc)) return convert<Out>(quotient);
+      else return convert<Out>(fma(fma(-quotient, norm.sum, kept), norm.by, quotient));
+    }
   }
-  __device__ Out result(In x, Acc divisor) const {
-    if (is_nan) return canonical_nan<Out>();
+  __device__ OutPack results(const typename Types::InPack& pack, const Norm& norm) const {
+    if (is_nan) return OutPack::filled(canonical_nan<Out>());
+    return OutPack::of([&](unsigned e) { return number(pack[e], norm); });
+  }
+  __device__ Out result(In x, const Norm& norm) const { return is_nan ? canonical_nan<Out>() : number(x, norm); }
+
+ protected:
+  __device__ SoftmaxWeight(const Powers<Acc>& powers_, Acc heaviest, Acc factor_)
+      : powers(powers_),
+        origin(factor_ < Acc(0) ? -heaviest : heaviest),
+        factor(factor_),
+        is_nan(!(fabs(heaviest) < highest<Acc>())) {}
+
+  __device__ Out number(In x, const Norm& norm) const {
     const Acc wide = convert<Acc>(x);
-    return of_kept(Types::kLog ? exponent(wide) : weight(wide), divisor);
+    return of_kept(Types::kLog ? exponent(wide) : weight(wide), norm);
+  }
+};
+
+/// The weights of a row whose heaviest element is not known yet, relative to 1. Keeps the heaviest of the thread.
+template <class Types>
+struct SoftmaxGuess : SoftmaxWeight<Types> {
+  using typename SoftmaxWeight<Types>::In, typename SoftmaxWeight<Types>::Acc;
+  Acc* heaviest;
+
+  __device__ SoftmaxGuess(Acc factor, Acc* heaviest_)
+      : SoftmaxWeight<Types>(Powers<Acc>(factor), Acc(0), factor), heaviest(heaviest_) {
+    *heaviest = lowest<Acc>();
+  }
+  __device__ Acc leaf(In x) const {
+    *heaviest = larger<false>(*heaviest, HeaviestElement<Types>{this->factor}.leaf(x));
+    return this->powers(convert<Acc>(x));
   }
 };
 

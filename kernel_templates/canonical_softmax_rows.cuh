@@ -1,12 +1,14 @@
-// Rows of any length for canonical_softmax.cuh, which are read three times: for the heaviest element, for the sum of the
-// weights, and for the results.
+// Rows of any length for canonical_softmax.cuh, which are read twice: for the heaviest element and the sum of weights
+// that are relative to 1, and for the results. If the heaviest element is so large or small that weights are relative
+// to another power of two, they are read once more for the sum.
 //
 // A warp takes runs of 2^run_levels batches of kUnroll chunks; what the warps of a block take together is a span, and
 // arguments.chunks is the number of spans of a row.
 //
 //   CanonicalSoftmaxRows    a block for each row
-//   CanonicalSoftmaxSpans   a block for each span, in three launches: the first two publish a heaviest element and a sum
-//                           of each span in the workspace, and blocks make the tree of the row's spans themselves
+//   CanonicalSoftmaxSpans   a block for each span, in three launches: the first publishes a heaviest element and a sum
+//                           of each span in the workspace, the second corrects sums, mostly none, and the third makes
+//                           the tree of the row's spans in each block
 //
 // Constraints: those of canonical_softmax.cuh but for the length; kUnroll · 16 / sizeof(In) ≤ 32; a row has at most
 // Block::kRounds spans, or Block::kMostPartials if each has a block. rows · chunks fits 32 bits then.
@@ -25,6 +27,7 @@ struct CanonicalSoftmaxRows {
   using Arguments = typename Types::Arguments;
   using Heaviest = HeaviestElement<Types>;
   using Weight = SoftmaxWeight<Types>;
+  using Norm = typename Weight::Norm;
   static constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
   static constexpr unsigned kTileBytes = kWarps * kUnroll * kChunkBytes;
 
@@ -32,9 +35,12 @@ struct CanonicalSoftmaxRows {
     ToAll<Heaviest> combine_heaviest;
     ToAll<Weight> combine_weights;
     for (unsigned long long row = blockIdx.x; row < all.rows; row += gridDim.x) {
-      const Weight weight(of_row(combine_heaviest, Heaviest{all.scale.factor}, all, row), all.scale.factor);
-      const Acc divisor = weight.divisor(of_row(combine_weights, weight, all, row));
-      for (unsigned span = 0; span < all.chunks; ++span) write_span(weight, divisor, all, row, span);
+      Acc heaviest;
+      Acc sum = of_row(combine_weights, SoftmaxGuess<Types>(all.scale.factor, &heaviest), all, row);
+      const Weight weight(combine_heaviest.to_all(heaviest), all.scale.factor);
+      if (!weight.is_guessed()) sum = of_row(combine_weights, weight, all, row);
+      const Norm norm = weight.norm(sum);
+      for (unsigned span = 0; span < all.chunks; ++span) write_span(weight, norm, all, row, span);
     }
   }
 
@@ -52,19 +58,19 @@ struct CanonicalSoftmaxRows {
     using Source = OneArray<In, 16 / sizeof(In)>;
     const CanonicalChunks<Op, Source, kUnroll> chunks({softmax_input<Types>(all, row)},
                                                       static_cast<Index>(all.columns), op);
-    return chunks.of_run((Index(span) * kWarps + Block<Op>::warp()) * run_of(all), run_of(all));
+    return chunks.of_run((Index(span) * kWarps + Block<Weight>::warp()) * run_of(all), run_of(all));
   }
 
+  /// The sum of a row.
   template <class Op>
-  static __device__ Acc of_row(ToAll<Op>& combine, const Op& op, const Arguments& all, unsigned long long row) {
-    for (unsigned span = 0; span < all.chunks; ++span) Block<Op>::keep(of_span(op, all, row, span), span);
-    return combine.to_all(Block<Op>::value_of_thread(all.chunks));
+  static __device__ Acc of_row(ToAll<Weight>& combine, const Op& op, const Arguments& all, unsigned long long row) {
+    for (unsigned span = 0; span < all.chunks; ++span) Block<Weight>::keep(of_span(op, all, row, span), span);
+    return combine.to_all(Block<Weight>::value_of_thread(all.chunks));
   }
 
-  static __device__ void write_span(const Weight& weight, Acc divisor, const Arguments& all, unsigned long long row,
+  static __device__ void write_span(const Weight& weight, const Norm& norm, const Arguments& all, unsigned long long row,
                                     unsigned span) {
     using InPack = typename Types::InPack;
-    using OutPack = typename Types::OutPack;
     constexpr unsigned kPack = Types::kPack, kAtOnce = kPack == 1 ? 8 : 4, kStep = kBlockThreads * kPack;
     const unsigned long long each = static_cast<unsigned long long>(run_of(all)) * kWarps * kChunkElements<In>;
     const unsigned long long begin = span * each, end = begin + each < all.columns ? begin + each : all.columns;
@@ -72,7 +78,7 @@ struct CanonicalSoftmaxRows {
     typename Types::Out* const out = softmax_output<Types>(all, row);
     const auto load = [&](unsigned long long i) { return *reinterpret_cast<const InPack*>(in + i); };
     const auto store = [&](unsigned long long i, const InPack& pack) {
-      *reinterpret_cast<OutPack*>(out + i) = OutPack::of([&](unsigned e) { return weight.result(pack[e], divisor); });
+      *reinterpret_cast<typename Types::OutPack*>(out + i) = weight.results(pack, norm);
     };
     unsigned long long i = begin + threadIdx.x * kPack;
     for (; i + (kAtOnce - 1) * kStep + kPack <= end; i += kAtOnce * kStep) {
@@ -83,7 +89,7 @@ struct CanonicalSoftmaxRows {
     }
     for (; i + kPack <= end; i += kStep) store(i, load(i));
     const unsigned long long single = end / kPack * kPack + threadIdx.x;
-    if (kPack > 1 && single < end) out[single] = weight.result(in[single], divisor);
+    if (kPack > 1 && single < end) out[single] = weight.result(in[single], norm);
   }
 };
 
@@ -91,31 +97,39 @@ template <class Types, unsigned kBlockThreads, unsigned kUnroll>
 struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnroll> {
   using Rows = CanonicalSoftmaxRows<Types, kBlockThreads, kUnroll>;
   using typename Rows::Acc, typename Rows::Arguments, typename Rows::Heaviest, typename Rows::Weight;
+  using typename Rows::Norm;
 
-  static __device__ void publish_heaviest(const Arguments& all) {
+  static __device__ void publish(const Arguments& all) {
     pdl_release_then_wait();
     for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
-      for (unsigned span = first; span < end; ++span)
-        publish(Heaviest{all.scale.factor}, all, row, span, heaviest_of(all, row));
+      for (unsigned span = first; span < end; ++span) {
+        Acc heaviest;
+        const Acc sum = Rows::of_span(SoftmaxGuess<Types>(all.scale.factor, &heaviest), all, row, span);
+        publish_warps<Weight>(sum, sums_of(all, row) + span);
+        publish_warps<Heaviest>(CanonicalCombine<Heaviest>::template in_all_lanes<kWarpThreads>(heaviest),
+                                heaviest_of(all, row) + span);
+      }
     });
   }
 
-  /// The spans that were read last may still be in cache, so they come first; and so in the third launch.
-  static __device__ void publish_sums(const Arguments& all) {
+  static __device__ void correct(const Arguments& all) {
     ToAll<Heaviest> combine;
     for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
       const Weight weight(of_row(combine, heaviest_of(all, row), all.chunks), all.scale.factor);
-      for (unsigned span = end; span-- > first;) publish(weight, all, row, span, sums_of(all, row));
+      if (weight.is_guessed()) return;
+      for (unsigned span = first; span < end; ++span)
+        publish_warps<Weight>(Rows::of_span(weight, all, row, span), sums_of(all, row) + span);
     });
   }
 
+  /// The spans that were read last may still be in cache, so they come first.
   static __device__ void write(const Arguments& all) {
     ToAll<Heaviest> combine_heaviest;
     ToAll<Weight> combine_weights;
     for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
       const Weight weight(of_row(combine_heaviest, heaviest_of(all, row), all.chunks), all.scale.factor);
-      const Acc divisor = weight.divisor(of_row(combine_weights, sums_of(all, row), all.chunks));
-      for (unsigned span = first; span < end; ++span) Rows::write_span(weight, divisor, all, row, span);
+      const Norm norm = weight.norm(of_row(combine_weights, sums_of(all, row), all.chunks));
+      for (unsigned span = end; span-- > first;) Rows::write_span(weight, norm, all, row, span);
     });
   }
 
@@ -146,11 +160,12 @@ struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnrol
     return heaviest_of(all, static_cast<unsigned>(all.rows) + row);
   }
 
+  /// Publishes the tree of what the warps have.
   template <class Op>
-  static __device__ void publish(const Op& op, const Arguments& all, unsigned row, unsigned span, Acc* of_row) {
-    Block<Op>::keep(Rows::of_span(op, all, row, span), 0);
+  static __device__ void publish_warps(Acc of_warp, Acc* partial) {
+    Block<Op>::keep(of_warp, 0);
     const Acc state = Block<Op>::tree_of_warps(Block<Op>::value_of_thread(1));
-    if (threadIdx.x == 0) of_row[span] = state;
+    if (threadIdx.x == 0) *partial = state;
     __syncthreads();
   }
 

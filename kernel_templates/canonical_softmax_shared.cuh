@@ -62,14 +62,14 @@ struct CanonicalSoftmaxShared {
       }
       const Acc of_warp = tree.root();
       const Acc sum = combine_weights.to_all(threadIdx.x % kWarpThreads == 0 ? of_warp : Weight::absent());
-      const Acc divisor = weight.divisor(sum);
+      const auto norm = weight.norm(sum);
 #pragma unroll 1
       for (unsigned i = 0; i < columns; i += kElements) {
 #pragma unroll
         for (unsigned p = 0; p < kElements; p += kPartElements) {
           Part part;
           part.take(slots + i + p);
-          part.store(out + i + p, behind(columns - i, p), weight, divisor);
+          part.store(out + i + p, behind(columns - i, p), weight, norm);
         }
       }
     }

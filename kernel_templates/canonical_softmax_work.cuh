@@ -14,6 +14,7 @@ template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll
 struct SoftmaxColumnWork {
   using In = typename Types::In;
   using Acc = typename Types::Acc;
+  using Out = typename Types::Out;
   using OutPack = typename Types::OutPack;
   using Weight = SoftmaxWeight<Types>;
   using Arguments = SoftmaxColumnsArguments<Acc>;
@@ -25,11 +26,8 @@ struct SoftmaxColumnWork {
   static constexpr unsigned kTileColumns = Tiling::kTileColumns;
   static constexpr unsigned kThreadSpans = 8;  ///< that a thread combines, in a row
   static constexpr long long kChunkRows = kChunkElements<In>;
-  using Weights = Array<Weight, kPack>;
   static_assert(kThreads >= 2);
-
   using Tile = ColumnTile<Tiling>;
-
   // Tile and chunk are the caller's, so that the compiler keeps all of them in registers.
   const Arguments& all;
   const Tile& tile;
@@ -71,14 +69,14 @@ struct SoftmaxColumnWork {
     }
   }
 
-  /// A value for each column of the tile, in shared memory.
-  static __device__ Acc* of_columns() {
-    __shared__ Acc of_column[kTileColumns];
-    return of_column;
+  /// Two values for each column of the tile, in shared memory: its heaviest element (0), and its sum (1).
+  static __device__ Acc* of_columns(unsigned which) {
+    __shared__ Acc of_column[2][kTileColumns];
+    return of_column[which];
   }
   /// The partial of a span of a column of the tile: its heaviest element (0), or its sum (1).
   __device__ Acc* partial(unsigned which, unsigned span, unsigned output) const {
-    const unsigned long long outputs = static_cast<unsigned long long>(all.outer * all.inner);
+    const auto outputs = static_cast<unsigned long long>(all.outer * all.inner);
     return partials_in<Acc>(all.workspace) + (which * all.chunks + span) * outputs +
            static_cast<unsigned long long>(slice * all.inner + column) + output;
   }
@@ -92,41 +90,38 @@ struct SoftmaxColumnWork {
     }
   }
 
-  /// Calls act(output, heaviest element of the span) for each column, by one thread each.
-  template <class Act>
-  __device__ void find_heaviest(const Act& act) {
-    const Acc factor = all.scale.factor;
-    Acc most[kPack];
-#pragma unroll
-    for (Acc& each : most) each = lowest<Acc>();
-    for_chunks([&](long long) {
-      Acc values[kPack];
-      chunk.template fold_rows<CanonicalMax<Acc>>(values, [&](Element x, bool is_there, unsigned, unsigned) {
-        return is_there ? HeaviestElement<Types>{factor}.leaf(x) : lowest<Acc>();
-      });
-#pragma unroll
-      for (unsigned e = 0; e < kPack; ++e) most[e] = larger<false>(most[e], values[e]);
-    });
-    chunk.template fold_threads<CanonicalMax<Acc>, 2>(most, folds++ % 2, act);
-  }
-
-  /// Calls act(output, sum of the weights of the span) in the same way.
-  template <class Act>
-  __device__ void find_sums(const Weights& weights, const Act& act) {
+  /// Calls act(1, output, sum of the span's weights leaf(element, e)) for each column, by one thread each.
+  template <class Leaf, class Act>
+  __device__ void find_sums(const Leaf& leaf, const Act& act) {
     for_chunks([&](long long number) {
       Acc values[kPack];
       chunk.template fold_rows<CanonicalSum<Acc>>(values, [&](Element x, bool is_there, unsigned e, unsigned) {
-        return is_there ? weights.values[e].leaf(x) : -Acc(0);
+        return is_there ? leaf(x, e) : -Acc(0);
       });
       chunk.template fold_threads<CanonicalSum<Acc>, 2>(values, folds++ % 2, [&](unsigned output, Acc sum) {
         using Tree = ColumnTree<Weight, kLevels, kTileColumns>;
         const bool is_last = first + number + 1 >= end;
-        if (Tree::push(output, sum, static_cast<unsigned long long>(number), is_last)) act(output, sum);
+        if (Tree::push(output, sum, static_cast<unsigned long long>(number), is_last)) act(1, output, sum);
       });
     });
   }
+  /// Calls act() for sums of weights relative to 1, and act(0, output, heaviest element of the span) in the same way.
+  template <class Act>
+  __device__ void find_both(const Act& act) {
+    const Acc factor = all.scale.factor;
+    const Powers<Acc> powers(factor);
+    Array<Acc, kPack> most([](unsigned) { return lowest<Acc>(); });
+    find_sums(
+        [&](Element x, unsigned e) {
+          most.values[e] = larger<false>(most.values[e], HeaviestElement<Types>{factor}.leaf(x));
+          return powers(convert<Acc>(x));
+        },
+        act);
+    chunk.template fold_threads<CanonicalMax<Acc>, 2>(most.values, folds++ % 2,
+                                                      [&](unsigned output, Acc heaviest) { act(0, output, heaviest); });
+  }
 
-  /// Calls act(output, tree of the partials of all spans) in the same way. Thread y takes those behind the others of
+  /// Calls act(which, output, tree of the partials of all spans) in the same way. Thread y takes those behind those of
   /// the threads whose numbers are smaller with their bits reversed: folds between threads are in halves.
   template <class Monoid, class Act>
   __device__ void combine_spans(unsigned which, Acc absent, const Act& act) {
@@ -143,32 +138,61 @@ struct SoftmaxColumnWork {
                       : absent;
       values[e] = combine_tree<Monoid, kThreadSpans>(some);
     }
-    chunk.template fold_threads<Monoid, 2>(values, folds++ % 2, act);
+    chunk.template fold_threads<Monoid, 2>(values, folds++ % 2,
+                                           [&](unsigned output, Acc of_column) { act(which, output, of_column); });
   }
-
-  /// Returns what of_columns() has of this thread's columns, after a barrier.
-  __device__ Array<Acc, kPack> own() const {
+  /// True if find_both() found the sums of all columns; of_columns(0) has the heaviest elements. Two barriers.
+  __device__ bool are_guessed() const {
     __syncthreads();
-    const unsigned at = chunk.column() < static_cast<int>(tile.width) ? static_cast<unsigned>(chunk.column()) : 0;
-    return Array<Acc, kPack>([&](unsigned e) { return of_columns()[at + e]; });
+    return !__syncthreads_or(!are_own_guessed());
   }
 
-  /// Relative to the heaviest elements in of_columns().
-  __device__ Weights weights() const {
-    const Array<Acc, kPack> heaviest = own();
-    return Weights([&](unsigned e) { return Weight(heaviest.values[e], all.scale.factor); });
+  template <class Act>
+  __device__ void find_sums_again(const Act& act) {
+    find_sums([&](Element x, unsigned e) { return Weight(own(0, e), all.scale.factor).leaf(x); }, act);
   }
 
-  /// Writes the results of the span; of_columns() has what sums are used as.
-  __device__ void write(const Weights& weights) {
-    const Array<Acc, kPack> divisors = own();
-    auto* const out = static_cast<typename Types::Out*>(all.out) + (slice * all.reduced * all.out_pitch + column);
-    for_chunks([&](long long) {
-      chunk.for_packs([&](long long row, const typename Types::InPack& pack) {
-        const OutPack results =
-            OutPack::of([&](unsigned e) { return weights.values[e].result(pack[e], divisors.values[e]); });
-        store_streaming(reinterpret_cast<OutPack*>(out + (row * all.out_pitch + chunk.column())), results);
+  /// Writes the results of the span; of_columns() has heaviest elements and sums.
+  __device__ void write() {
+    __syncthreads();
+    if (are_own_guessed()) {
+      const Acc factor = all.scale.factor;
+      const Array<Weight, kPack> weights([&](unsigned e) { return Weight::relative_to_1(own(0, e), factor); });
+      const Array<typename Weight::Norm, kPack> norms([&](unsigned e) { return weights.values[e].norm(own(1, e)); });
+      const auto result = [&](auto x, unsigned e) { return weights.values[e].result(x, norms.values[e]); };
+      for_outputs([&](Out* out, const auto& pack) {
+        store_streaming(reinterpret_cast<OutPack*>(out), OutPack::of([&](unsigned e) { return result(pack[e], e); }));
       });
+    } else {
+      for_outputs([&](Out* out, const auto& pack) {
+#pragma unroll 1
+        for (unsigned e = 0; e < kPack; ++e) {
+          const Weight weight(own(0, e), all.scale.factor);
+          out[e] = weight.result(pack[e], weight.norm(own(1, e)));
+        }
+      });
+    }
+  }
+
+ private:
+  /// What of_columns(which) has of this thread's columns. Volatile: what few columns need takes no registers.
+  __device__ Acc own(unsigned which, unsigned e) const {
+    const unsigned at = chunk.column() < static_cast<int>(tile.width) ? static_cast<unsigned>(chunk.column()) : 0;
+    return static_cast<const volatile Acc*>(of_columns(which))[at + e];
+  }
+  __device__ bool are_own_guessed() const {
+    bool are_guessed = true;
+#pragma unroll 1
+    for (unsigned e = 0; e < kPack; ++e) are_guessed = are_guessed && Weight(own(0, e), all.scale.factor).is_guessed();
+    return are_guessed;
+  }
+
+  /// Calls act(where its results are, pack) for all packs of the span.
+  template <class Act>
+  __device__ void for_outputs(const Act& act) {
+    Out* const out = static_cast<Out*>(all.out) + (slice * all.reduced * all.out_pitch + column + chunk.column());
+    for_chunks([&](long long) {
+      chunk.for_packs([&](long long row, const auto& pack) { act(out + row * all.out_pitch, pack); });
     });
   }
 };

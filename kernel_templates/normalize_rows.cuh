@@ -60,13 +60,13 @@ struct CanonicalShares {
   using Out = Out_;
   using Weight = SoftmaxWeight<CanonicalSoftmaxTypes<In, Out, Acc, unsigned long long, kLogarithm, 1>>;
   Weight weight;
-  Acc divisor;
+  typename Weight::Norm norm;
 
   __device__ CanonicalShares(const NormalizeArguments& all, unsigned long long row)
       : weight(heaviest_of_origin(convert<Acc>(static_cast<const In*>(all.origins)[row]), static_cast<Acc>(all.factor)),
                static_cast<Acc>(all.factor)),
-        divisor(Weight::divisor(static_cast<const Acc*>(all.norms)[row])) {}
-  __device__ Out operator()(In x) const { return weight.result(x, divisor); }
+        norm(weight.norm(static_cast<const Acc*>(all.norms)[row])) {}
+  __device__ Out operator()(In x) const { return weight.result(x, norm); }
 };
 
 template <class Shares, unsigned kWidth, unsigned kBlockThreads, unsigned kUnroll>

@@ -160,8 +160,8 @@ Unit CanonicalSoftmax::unit() const {
                         "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
                         cuts_rows() ? "Spans" : "Rows", block_threads, chunks_at_once, tile * traits.in_bytes);
   if (!cuts_rows()) return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
-  return unit_of(source, {kernel_entry("Kernel::publish_heaviest", block_threads, min_blocks),
-                          kernel_entry("Kernel::publish_sums", block_threads, min_blocks),
+  return unit_of(source, {kernel_entry("Kernel::publish", block_threads, min_blocks),
+                          kernel_entry("Kernel::correct", block_threads, min_blocks),
                           kernel_entry("Kernel::write", block_threads, min_blocks)});
 }
 

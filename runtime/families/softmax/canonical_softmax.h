@@ -66,7 +66,7 @@ std::string verify_softmax(const softmax_reference::Computation& computation, do
                            const std::function<softmax_reference::Line(std::int64_t)>& line_of,
                            std::span<const std::byte> output);
 
-/// The weights of elements relative to `origin`, as accumulators: exponentials of (x·½ − origin·½) · factor.
+/// The weights, as accumulators, of elements of a row whose heaviest element is `origin`: CanonicalPowers.
 std::vector<std::byte> softmax_weights(const softmax_reference::Computation& computation, double factor, double origin,
                                        std::span<const std::byte> elements);
 

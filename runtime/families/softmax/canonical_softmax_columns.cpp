@@ -59,7 +59,7 @@ CanonicalSoftmaxColumns::CanonicalSoftmaxColumns(const Problem& of, const Policy
       levels(bits_of(divide_up(most, chunk) - 1)) {}
 
 std::int64_t CanonicalSoftmaxColumns::smem_bytes() const {
-  return (2 * row_lanes() + levels + 1) * columns * accumulator_bytes();
+  return (2 * row_lanes() + levels + 2) * columns * accumulator_bytes();
 }
 
 Reason CanonicalSoftmaxColumns::is_valid(const DeviceFacts& facts) const {
@@ -87,8 +87,8 @@ Unit CanonicalSoftmaxColumns::unit() const {
       info(traits.in).cuda_name, info(traits.out).cuda_name, info(traits.accumulator).cuda_name, traits.is_log, pack,
       block_threads, lanes, packs_per_thread, batch_levels, levels, columns, kThreadSpans, chunk);
   if (!in_chunks()) return unit_of(source, {kernel_entry("Kernel::whole", block_threads, min_blocks)});
-  return unit_of(source, {kernel_entry("Kernel::publish_heaviest", block_threads, min_blocks),
-                          kernel_entry("Kernel::publish_sums", block_threads, min_blocks),
+  return unit_of(source, {kernel_entry("Kernel::publish", block_threads, min_blocks),
+                          kernel_entry("Kernel::correct", block_threads, min_blocks),
                           kernel_entry("Kernel::write_spans", block_threads, min_blocks)});
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/families/expectation.h"
 #include "runtime/families/reduce/canonical_math.h"
 #include "runtime/families/reduce/canonical_tree.h"
+#include "runtime/families/softmax/canonical_powers.h"
 #include "runtime/families/softmax/canonical_softmax.h"
 
 namespace hone::canonical {
@@ -18,27 +19,32 @@ namespace {
 using softmax_reference::Computation;
 using softmax_reference::Line;
 
-/// A row: where its weights are relative to, and what their sum is used as.
+/// A row whose largest product with the factor is that of `origin`.
 template <class A>
 struct RowState {
-  A half_origin = 0, divisor = 0;
+  A origin = 0, factor = 0, sum = 0;
+  A by = 0;  ///< what results are made with: the reciprocal of the sum, or the logarithm relative to the origin
   bool is_nan = false;
+  CanonicalPowers<A> weight{};
+
+  RowState() = default;
+  RowState(A of_origin, A of_factor)
+      : origin(of_origin), factor(of_factor), is_nan(!std::isfinite(of_origin)) {
+    if (!is_nan) weight = CanonicalPowers<A>(origin, factor);
+  }
+
+  void set_sum(const Computation& computation, A of_row) {
+    sum = of_row;
+    by = computation.is_log ? logarithm(sum / weight(origin)) : 1 / sum;
+  }
+  A result(const Computation& computation, A x) const {
+    if (is_nan) return std::numeric_limits<A>::quiet_NaN();
+    if (computation.is_log) return std::fma(x, A(0.5), -(origin * A(0.5))) * factor - by;
+    const A of_x = weight(x), quotient = of_x * by;
+    if (info(computation.result).size_bytes < sizeof(A)) return quotient;
+    return std::fma(std::fma(-quotient, sum, of_x), by, quotient);
+  }
 };
-
-/// The use of the sum of lifted weights: its logarithm, or its reciprocal.
-template <class A>
-A divisor(const Computation& computation, A sum) {
-  return computation.is_log ? logarithm(std::ldexp(sum, -Constants<A>::kLift)) : 1 / sum;
-}
-
-template <class A>
-A exponent_of(A x, A half_origin, A factor) { return std::fma(x, A(0.5), -half_origin) * factor; }
-
-/// The result of an element with this exponent.
-template <class A>
-A share_of(const Computation& computation, A exponent, A divisor) {
-  return computation.is_log ? exponent - divisor : lifted_exponential(exponent) * divisor;
-}
 
 template <class A>
 class Definition {
@@ -55,13 +61,13 @@ class Definition {
       const A x = factor_ < 0 ? -element(line, i) : element(line, i);
       if (std::isnan(x) || x > heaviest || std::isnan(heaviest)) heaviest = std::isnan(heaviest) ? heaviest : x;
     }
-    RowState<A> state{.half_origin = (factor_ < 0 ? -heaviest : heaviest) * A(0.5), .is_nan = !std::isfinite(heaviest)};
+    RowState<A> state(factor_ < 0 ? -heaviest : heaviest, factor_);
     if (state.is_nan) return state;
     // Each value of the pattern has one weight, however often it is in the row.
     std::vector<A> weights(values_.size(), A(-1));
     const auto weight = [&](std::int64_t i) {
       A& known = weights[place(line, i)];
-      if (known < 0) known = lifted_exponential(exponent(element(line, i), state));
+      if (known < 0) known = state.weight(element(line, i));
       return known;
     };
     const std::int64_t each = chunk_elements(computation_.dtype);
@@ -73,14 +79,12 @@ class Definition {
       return fold_in_halves(std::move(leaves), -A(0), add);
     };
     const A sum = join_chunks(0, (line.elements + each - 1) / each, of_chunk, add);
-    state.divisor = divisor(computation_, sum);
+    state.set_sum(computation_, sum);
     return state;
   }
 
   void result_of(const Line& line, std::int64_t i, const RowState<A>& state, std::byte* out) const {
-    A result = std::numeric_limits<A>::quiet_NaN();
-    if (!state.is_nan) result = share_of(computation_, exponent(element(line, i), state), state.divisor);
-    store(computation_.result, result, out);
+    store(computation_.result, state.result(computation_, element(line, i)), out);
   }
 
  private:
@@ -89,7 +93,6 @@ class Definition {
     return static_cast<std::size_t>((line.in_first % period + i % period * (line.in_stride % period)) % period);
   }
   A element(const Line& line, std::int64_t i) const { return values_[place(line, i)]; }
-  A exponent(A x, const RowState<A>& state) const { return exponent_of(x, state.half_origin, factor_); }
 
   const Computation& computation_;
   A factor_;
@@ -123,9 +126,10 @@ std::string verify_in(const Computation& computation, double factor, std::span<c
 
 template <class A>
 std::vector<std::byte> weights_in(DType dtype, A factor, A origin, std::span<const std::byte> elements) {
+  const CanonicalPowers<A> weight_of(origin, factor);
   std::vector<std::byte> bytes;
   for (const long double x : reduce_reference::decode(dtype, elements)) {
-    const A weight = lifted_exponential(exponent_of(static_cast<A>(x), origin * A(0.5), factor));
+    const A weight = weight_of(static_cast<A>(x));
     bytes.resize(bytes.size() + sizeof(A));
     std::memcpy(bytes.data() + bytes.size() - sizeof(A), &weight, sizeof(A));
   }
@@ -135,13 +139,13 @@ std::vector<std::byte> weights_in(DType dtype, A factor, A origin, std::span<con
 template <class A>
 std::vector<std::byte> shares_in(const Computation& computation, A factor, A origin, A sum,
                                  std::span<const std::byte> elements) {
-  const A by = divisor(computation, sum);
+  RowState<A> state(origin, factor);
+  state.set_sum(computation, sum);
   std::vector<std::byte> bytes;
   const std::size_t each = info(computation.result).size_bytes;
   for (const long double x : reduce_reference::decode(computation.dtype, elements)) {
-    const A exponent = exponent_of(static_cast<A>(x), origin * A(0.5), factor);
     bytes.resize(bytes.size() + each);
-    store(computation.result, share_of(computation, exponent, by), bytes.data() + bytes.size() - each);
+    store(computation.result, state.result(computation, static_cast<A>(x)), bytes.data() + bytes.size() - each);
   }
   return bytes;
 }

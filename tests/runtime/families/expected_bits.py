@@ -84,6 +84,13 @@ class Tree:
         of_f64 = [1 / float(math.factorial(j)) for j in range(14)]
         self.coefficients = [float.fromhex(c) for c in of_f32] if narrow else of_f64
         self.lift = 64 if narrow else 512
+        of_f32 = ("1", "0x1.62e432p-1", "0x1.ebfbe4p-3", "0x1.c6ad88p-5", "0x1.3b26f2p-7", "0x1.5fcb7ap-10",
+                  "0x1.462706p-13")
+        of_f64 = [1.0]
+        for _ in range(13):
+            of_f64.append(of_f64[-1] * float.fromhex("0x1.62e42fefa39efp-1"))
+        of_f64 = [c / float(math.factorial(j)) for j, c in enumerate(of_f64)]
+        self.powers = [float.fromhex(c) for c in of_f32] if narrow else of_f64
 
     def fold(self, leaves, combine, absent):
         leaves = leaves + [absent] * (self.chunk - len(leaves))
@@ -201,16 +208,53 @@ class Tree:
         m, s = self.node([of_chunk(piece) for piece in pieces], combine)
         return [a.add(m, self.logarithm(s))]
 
+    def weight_of(self, origin, factor):
+        """The function x -> 2^(lift - level) * exp(x * factor / 2), for rows whose heaviest element is origin."""
+        a, narrow = self.a, self.a.digits == 24
+        window, center, lowest, lift, most = (64, 12, 172, 48, 2**20) if narrow else (512, 128, 1204, 184, 2**40)
+        of_f32, of_f64 = ("0x1.715476p+0", "0x1.4ae0cp-26"), ("0x1.71547652b82fep+0", "0x1.777d0ffda0d24p-56")
+        log_high, log_low = map(float.fromhex, of_f32 if narrow else of_f64)
+        digits, e = math.frexp(factor)
+        sign, digits, e = math.copysign(1.0, digits), abs(digits), e - 1
+        high = a.mul(digits, log_high)
+        low = a.fma(digits, log_low, a.fma(digits, log_high, -high))
+        level, shift = 0, Fraction(0)
+        if abs(Fraction(origin) * Fraction(2) ** e) <= most:
+            n = round(Fraction(origin) * sign * Fraction(2) ** e * Fraction(high))
+            level = window * round(Fraction(n - center, window))
+        else:
+            most_exponent = 127 if narrow else 1023
+            e = min(e, most_exponent - 1 - max(-1, math.frexp(origin)[1] - 1))
+            shift = Fraction(origin) * sign * Fraction(2) ** e
+        least = a.mul(float(level - lowest), a.div(1.0, high))
+
+        def weight(x):
+            z = max(a.rounded(Fraction(x) * sign * Fraction(2) ** e - shift), least)
+            n = float(round(Fraction(z) * Fraction(high)))
+            f = a.fma(z, low, a.fma(z, high, -n))
+            p = 0.0
+            for coefficient in reversed(self.powers):
+                p = a.fma(p, f, coefficient)
+            return a.mul(p, 2.0 ** (int(n) - level + lift))
+
+        return weight
+
     def softmax(self, x, scale):
         """All results of softmax, and of log_softmax."""
         a, factor = self.a, 2 * scale
-        half = a.mul(max(x, key=lambda v: v * factor), 0.5)
-        exponents = [a.mul(a.fma(v, 0.5, -half), factor) for v in x]
-        weights = [self.lifted_exponential(d) for d in exponents]
+        origin = max(x, key=lambda v: v * factor)
+        weight, half = self.weight_of(origin, factor), a.mul(origin, 0.5)
+        weights = [weight(v) for v in x]
         pieces = [weights[i : i + self.chunk] for i in range(0, len(x), self.chunk)]
         total = self.node([self.fold(p, a.add, -0.0) for p in pieces], a.add)
-        reciprocal, logarithm = a.div(1.0, total), self.logarithm(a.mul(total, 2.0**-self.lift))
-        return [a.mul(w, reciprocal) for w in weights], [a.add(d, -logarithm) for d in exponents]
+        reciprocal, logarithm = a.div(1.0, total), self.logarithm(a.div(total, weight(origin)))
+
+        def share(w):
+            q = a.mul(w, reciprocal)
+            return a.fma(a.fma(-q, total, w), reciprocal, q)
+
+        exponents = [a.mul(a.fma(v, 0.5, -half), factor) for v in x]
+        return [share(w) for w in weights], [a.add(d, -logarithm) for d in exponents]
 
 
 def main():

@@ -1,0 +1,96 @@
+// The weights of reproducible softmax in kernels have the bits of the definition, by other means, and are as exact as
+// they are said to be.
+#include "tests/runtime/host_device/host_kernel.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "runtime/families/softmax/canonical_powers.h"
+#include "runtime/jit/embedded_sources.h"
+
+namespace hone::test {
+namespace {
+
+/// Largest elements of rows and twice their scales: both ends of the exponents of some levels, large ones, relative to
+/// which an exponent is exact or not, and scales of all sizes.
+template <class T>
+std::vector<std::pair<T, T>> origins_and_factors() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<std::pair<T, T>> all{{T(0), T(2)}, {-T(0), T(-2)}, {Limits::max(), T(2)}, {-Limits::max(), T(-3)},
+                                   {-Limits::max(), T(2)}, {Limits::max(), Limits::max()},
+                                   {Limits::denorm_min(), Limits::max()}, {Limits::max(), Limits::denorm_min()},
+                                   {T(3), Limits::denorm_min()}, {T(1), T(1e-20)}};
+  for (const T n : {T(-21), T(-20), T(43), T(44), T(45), T(108), T(384), T(385), T(1e5), T(3e6), T(1e9), T(1e13)})
+    for (const T factor : {T(2), T(-1.3), T(1e-10), T(1e10)})
+      all.push_back({n * T(0.69314718055994531) / (factor / 2), factor});
+  return all;
+}
+
+/// Elements of such a row: near the largest one, far below it, and without weight.
+template <class T>
+std::vector<T> elements(T origin, T factor) {
+  using Limits = std::numeric_limits<T>;
+  std::mt19937_64 random(11);
+  std::exponential_distribution<T> below(T(0.05));
+  const T side = factor < 0 ? T(1) : T(-1);
+  std::vector<T> all{origin, side * Limits::infinity(), side * Limits::max()};
+  T near = origin;
+  for (int step = 0; step < 9; ++step) all.push_back(near = std::nextafter(near, side * Limits::infinity()));
+  while (all.size() < 256) {
+    const T x = origin - below(random) / (factor / 2);
+    all.push_back(std::isnan(x) || (factor < 0 ? x < origin : x > origin) ? origin : x);
+  }
+  return all;
+}
+
+template <class T>
+void expect_bits_of_weights(std::string_view type) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  const auto device = make_host_device();
+  const auto headers = embedded::kernel_templates();
+  const HostKernel kernel(device,
+                          fmt::format("#include \"canonical_powers.cuh\"\n"
+                                      "extern \"C\" __global__ void entry({0}* x, {0} origin, {0} factor) {{\n"
+                                      "  x[threadIdx.x] = hone::Powers<{0}>(origin, factor)(x[threadIdx.x]);\n}}\n",
+                                      type),
+                          "entry", {headers.begin(), headers.end()});
+  for (const auto& [origin, factor] : origins_and_factors<T>()) {
+    const std::vector<T> all = elements(origin, factor);
+    const DeviceVector<T> x(device, all);
+    kernel.launch({.grid = {1}, .block = {256}}, x.data(), origin, factor);
+    const std::vector<T> found = x.values();
+    const canonical::CanonicalPowers<T> weight(origin, factor);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      ASSERT_EQ(std::bit_cast<Bits>(found[i]), std::bit_cast<Bits>(weight(all[i])))
+          << fmt::format("{:a} beside {:a}, factor {:a}: {:a}", all[i], origin, factor, found[i]);
+  }
+}
+
+TEST(CanonicalPowers, HaveTheBitsOfTheDefinition) {
+  expect_bits_of_weights<float>("float");
+  expect_bits_of_weights<double>("double");
+}
+
+/// Relative to the weight of the largest element: both may be an ulp off.
+TEST(CanonicalPowers, HaveTheErrorThatIsDocumented) {
+  double largest = 0;
+  for (const auto& [origin, factor] : origins_and_factors<float>()) {
+    const canonical::CanonicalPowers<float> weight(origin, factor);
+    for (const float x : elements(origin, factor)) {
+      const long double exact = std::exp((static_cast<long double>(x) - origin) * factor / 2);
+      if (exact < 0x1p-140L) continue;
+      const long double found = static_cast<long double>(weight(x)) / weight(origin);
+      largest = std::max(largest, static_cast<double>(std::fabs(found / exact - 1) * 0x1p24L));
+    }
+  }
+  EXPECT_LT(largest, 2.5);  // u
+}
+
+}  // namespace
+}  // namespace hone::test
