@@ -12,6 +12,8 @@ namespace hone {
 
 namespace {
 
+constexpr std::size_t kMostOutsideOfPool = std::size_t{32} << 20;
+
 struct MemorySizes {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
@@ -52,13 +54,17 @@ CudaMemory::CudaMemory(int ordinal) : ordinal_(ordinal) {
 CudaMemory::~CudaMemory() {
   ignore(cudaStreamDestroy(stream_));
   ignore(cudaMemPoolDestroy(pool_));
+  ignore(cudaFree(outside_of_pool_));
 }
 
 void* CudaMemory::allocate(std::size_t bytes) {
   const DeviceGuard guard(ordinal_);
   const RelaxedCaptureScope relaxed;
+  const std::size_t asked = std::max<std::size_t>(bytes, 1);
+  const bool is_first = !has_allocated_.exchange(true) && asked <= kMostOutsideOfPool;
   void* pointer = nullptr;
-  const cudaError_t status = cudaMallocFromPoolAsync(&pointer, std::max<std::size_t>(bytes, 1), pool_, stream_);
+  const cudaError_t status =
+      is_first ? cudaMalloc(&pointer, asked) : cudaMallocFromPoolAsync(&pointer, asked, pool_, stream_);
   if (status == cudaErrorMemoryAllocation) {
     ignore(status);
     std::size_t free_bytes = 0;
@@ -70,6 +76,7 @@ void* CudaMemory::allocate(std::size_t bytes) {
                             ordinal_, bytes, free_bytes, total_bytes));
   }
   check(status, fmt::format("allocating {} bytes on cuda:{}", bytes, ordinal_));
+  if (is_first) return outside_of_pool_ = pointer;
   // Until the allocation has been executed in its stream, no other stream may use it.
   check(cudaStreamSynchronize(stream_), "waiting for an allocation");
   return pointer;
@@ -82,7 +89,7 @@ std::int64_t CudaMemory::free_bytes() const {
 }
 
 void CudaMemory::deallocate(void* pointer) noexcept {
-  if (pointer == nullptr) return;
+  if (pointer == nullptr || pointer == outside_of_pool_) return;
   try {
     const DeviceGuard guard(ordinal_);
     const RelaxedCaptureScope relaxed;
