@@ -16,6 +16,7 @@ struct SoftmaxColumnWork {
   using Acc = typename Types::Acc;
   using Out = typename Types::Out;
   using OutPack = typename Types::OutPack;
+  using InPack = typename Types::InPack;
   using Weight = SoftmaxWeight<Types>;
   using Arguments = SoftmaxColumnsArguments<Acc>;
   using Tiling = ColumnTiling<Weight, kBlockThreads, kBlockThreads / kLanes, Types::kPack, kUnroll, RowStarts::aligned,
@@ -159,12 +160,12 @@ struct SoftmaxColumnWork {
       const Acc factor = all.scale.factor;
       const Array<Weight, kPack> weights([&](unsigned e) { return Weight::relative_to_1(own(0, e), factor); });
       const Array<typename Weight::Norm, kPack> norms([&](unsigned e) { return weights.values[e].norm(own(1, e)); });
-      const auto result = [&](auto x, unsigned e) { return weights.values[e].result(x, norms.values[e]); };
-      for_outputs([&](Out* out, const auto& pack) {
+      const auto result = [&](In x, unsigned e) { return weights.values[e].result(x, norms.values[e]); };
+      for_outputs([&](Out* out, const InPack& pack) {
         store_streaming(reinterpret_cast<OutPack*>(out), OutPack::of([&](unsigned e) { return result(pack[e], e); }));
       });
     } else {
-      for_outputs([&](Out* out, const auto& pack) {
+      for_outputs([&](Out* out, const InPack& pack) {
 #pragma unroll 1
         for (unsigned e = 0; e < kPack; ++e) {
           const Weight weight(own(0, e), all.scale.factor);
@@ -192,7 +193,7 @@ struct SoftmaxColumnWork {
   __device__ void for_outputs(const Act& act) {
     Out* const out = static_cast<Out*>(all.out) + (slice * all.reduced * all.out_pitch + column + chunk.column());
     for_chunks([&](long long) {
-      chunk.for_packs([&](long long row, const auto& pack) { act(out + row * all.out_pitch, pack); });
+      chunk.for_packs([&](long long row, const InPack& pack) { act(out + row * all.out_pitch, pack); });
     });
   }
 };
