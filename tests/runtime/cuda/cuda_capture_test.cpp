@@ -1,15 +1,44 @@
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
 #include <gmock/gmock.h>
 
-#include "runtime/device/cuda/cuda_capture_point.h"
 #include "tests/runtime/cuda/cuda_test.h"
 
 namespace hone {
 namespace {
 
 using testing::Each;
+using testing::ElementsAre;
 
 class CudaCaptureTest : public CudaTest {
  protected:
+  /// Whether each edge of a graph without branches is one of programmatic dependent launch, in order.
+  static std::vector<bool> edges_that_overlap(cudaGraph_t graph) {
+    std::size_t count = 0;
+    EXPECT_EQ(get_edges(graph, nullptr, nullptr, nullptr, &count), cudaSuccess);
+    std::vector<cudaGraphNode_t> from(count), to(count);
+    std::vector<cudaGraphEdgeData> data(count);
+    EXPECT_EQ(get_edges(graph, from.data(), to.data(), data.data(), &count), cudaSuccess);
+    std::vector<bool> overlaps;
+    cudaGraphNode_t node = nullptr;  // the one that no edge leads to
+    for (cudaGraphNode_t each : from)
+      if (std::find(to.begin(), to.end(), each) == to.end()) node = each;
+    for (auto at = std::find(from.begin(), from.end(), node); at != from.end();
+         at = std::find(from.begin(), from.end(), to[static_cast<std::size_t>(at - from.begin())]))
+      overlaps.push_back(data[static_cast<std::size_t>(at - from.begin())].type == cudaGraphDependencyTypeProgrammatic);
+    return overlaps;
+  }
+  static cudaError_t get_edges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, cudaGraphEdgeData* data,
+                               std::size_t* count) {
+#if CUDART_VERSION >= 13000
+    return cudaGraphGetEdges(graph, from, to, data, count);
+#else
+    return cudaGraphGetEdges_v2(graph, from, to, data, count);
+#endif
+  }
+
   void replay(cudaGraph_t graph, int times) {
     cudaGraphExec_t executable = nullptr;
     ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
@@ -139,27 +168,15 @@ TEST_F(CudaCaptureTest, ADependentLaunchOverlapsOnlyAnotherOne) {
   Launch ordinary = launch_of(1, 1, memory.get()), dependent = ordinary;
   dependent.dependent_launch = true;
 
-  const auto captured = [&](const Launch& launch) {
-    device_->launch(module->kernel(0), launch, stream_);
-    cudaLaunchAttributeValue value{};
-    EXPECT_EQ(cudaGraphKernelNodeGetAttribute(CapturePoint::of(stream_).ahead,
-                                              cudaLaunchAttributeProgrammaticStreamSerialization, &value),
-              cudaSuccess);
-    return value.programmaticStreamSerializationAllowed != 0;
-  };
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess);
-    EXPECT_FALSE(captured(dependent));  // the first one of the capture
-    EXPECT_TRUE(captured(dependent));
-    EXPECT_TRUE(captured(dependent));
-    EXPECT_FALSE(captured(ordinary));
-    EXPECT_FALSE(captured(dependent));
-    EXPECT_TRUE(captured(dependent));
+    for (const Launch& launch : {dependent, dependent, dependent, ordinary, dependent, dependent})
+      device_->launch(module->kernel(0), launch, stream_);
     device_->fill_bytes(memory.get(), 0, sizeof(int), stream_);
-    EXPECT_FALSE(captured(dependent));
-    EXPECT_TRUE(captured(dependent));
+    for (int j = 0; j < 2; ++j) device_->launch(module->kernel(0), dependent, stream_);
     cudaGraph_t graph = nullptr;
     ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+    EXPECT_THAT(edges_that_overlap(graph), ElementsAre(true, true, false, false, true, false, false, true));
     replay(graph, 2);
     EXPECT_THAT(fetch(memory, 1), Each(2));
   }
