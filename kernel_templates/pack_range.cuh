@@ -1,27 +1,63 @@
 // PackRange: elements that begin at any address, of one array or of the pairs of two, as single elements, aligned packs
-// and single elements behind the last full pack; and what a block or a part of one does with them.
+// and single elements behind the last full pack; and the loops of threads over tiles of packs.
 #pragma once
 
 #include "lanes.cuh"
-#include "tile_loop.cuh"
 
 namespace hone {
+
+/// A strided loop over full tiles: loads and accumulates each, and returns the first tile that is not full. `load` is
+/// called once per tile, in order. kLoadsAhead: double buffering, the next tile is loaded before this one is
+/// accumulated. kFewTiles: the first iteration is peeled, so that the compiler can simplify it for the initial State;
+/// with many tiles the longer code would cost more.
+template <bool kLoadsAhead, bool kFewTiles, class Tile, class Index, class IsFull, class Load, class Accumulate>
+__device__ Index for_each_full_tile(Index first, Index stride, const IsFull& is_full, const Load& load,
+                                    const Accumulate& accumulate) {
+  if constexpr (kLoadsAhead && kFewTiles) {
+    if (!is_full(first)) return first;
+    Tile tile, next;
+    const auto accumulate_and_load_next = [&] {
+      const bool goes_on = is_full(first + stride);
+      if (goes_on) load(next, first + stride);
+      accumulate(tile, first);
+      first += stride;
+      return goes_on;
+    };
+    load(tile, first);
+    bool goes_on = accumulate_and_load_next();
+    while (goes_on) {
+      tile = next;
+      goes_on = accumulate_and_load_next();
+    }
+  } else if constexpr (kLoadsAhead) {
+    Tile next;
+    if (is_full(first)) load(next, first);
+    for (; is_full(first); first += stride) {
+      const Tile tile = next;
+      if (is_full(first + stride)) load(next, first + stride);
+      accumulate(tile, first);
+    }
+  } else {
+    for (; is_full(first); first += stride) {
+      Tile tile;
+      load(tile, first);
+      accumulate(tile, first);
+    }
+  }
+  return first;
+}
 
 /// One array: `head` elements before the first aligned pack, then packs.
 template <class In, unsigned kPackElements>
 struct OneArray {
   using ElementPack = Pack<In, kPackElements>;
-  static constexpr unsigned kPackBytes = sizeof(ElementPack);
 
   const In* in;
 
   static __device__ OneArray from(const void* const* arrays) { return {static_cast<const In*>(arrays[0])}; }
   __device__ OneArray behind(auto elements) const { return {in + elements}; }
 
-  template <unsigned kBytes = kPackBytes>
-  __device__ unsigned unaligned() const {
-    return elements_before_alignment<kBytes>(in);
-  }
+  __device__ unsigned unaligned() const { return elements_before_alignment<sizeof(ElementPack)>(in); }
   __device__ In element(auto i) const { return in[i]; }
   __device__ ElementPack pack(auto head, auto i) const { return reinterpret_cast<const ElementPack*>(in + head)[i]; }
 };
@@ -31,17 +67,13 @@ template <class In, unsigned kPackElements>
 struct TwoArrays {
   using ElementPack = PairPack<In, kPackElements>;
   using One = OneArray<In, kPackElements>;
-  static constexpr unsigned kPackBytes = One::kPackBytes;
 
   One a, b;
 
   static __device__ TwoArrays from(const void* const* arrays) { return {One::from(arrays), One::from(arrays + 1)}; }
   __device__ TwoArrays behind(auto elements) const { return {a.behind(elements), b.behind(elements)}; }
 
-  template <unsigned kBytes = kPackBytes>
-  __device__ unsigned unaligned() const {
-    return a.template unaligned<kBytes>();
-  }
+  __device__ unsigned unaligned() const { return a.unaligned(); }
   __device__ Pair<In> element(auto i) const { return {a.element(i), b.element(i)}; }
   __device__ ElementPack pack(auto head, auto i) const { return {a.pack(head, i), b.pack(head, i)}; }
 };
@@ -63,20 +95,12 @@ struct PackRange {
   Index head;  ///< single elements before the packs
   Index packs;
 
-  /// Without kMayBeUnaligned the first element begins a pack. Packs begin at a multiple of kBytes.
-  template <bool kMayBeUnaligned = true, unsigned kBytes = Source::kPackBytes>
+  /// Without kMayBeUnaligned the first element begins a pack.
+  template <bool kMayBeUnaligned = true>
   static __device__ PackRange of(const Source& source, Index n, Index origin = 0) {
-    const Index unaligned = kMayBeUnaligned ? source.template unaligned<kBytes>() : 0;
+    const Index unaligned = kMayBeUnaligned ? source.unaligned() : 0;
     const Index head = unaligned < n ? unaligned : n;
     return {source, n, origin, head, (n - head) / kPackElements};
-  }
-  /// Packs begin a cache line, so that the loads of a warp touch no line more than they fill, or a part of one where
-  /// kThreads have no more than one single element each.
-  template <unsigned kThreads, unsigned kBytes = 128>
-  static __device__ PackRange of_block(const Source& source, Index n) {
-    constexpr unsigned kMostSingles = kBytes / (Source::kPackBytes / kPackElements) + kPackElements - 2;
-    if constexpr (kMostSingles <= kThreads || kBytes == Source::kPackBytes) return of<true, kBytes>(source, n);
-    else return of_block<kThreads, kBytes / 2>(source, n);
   }
 
   __device__ ElementPack pack(Index p) const { return source.pack(head, p); }

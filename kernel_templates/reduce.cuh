@@ -50,8 +50,7 @@ struct Reduce {
   template <Grid kGrid, unsigned kClusterBlocks = 1>
   static __device__ void reduce(const ReduceArguments& arguments) {
     Combine<Op, kBlockThreads, kClusterBlocks, kGrid, false, kTail> combine;
-    const auto arrays = Range::Source::from(arguments.in);
-    const auto range = Range::template of_block<kBlockThreads>(arrays, static_cast<Index>(arguments.n));
+    const auto range = Range::of(Range::Source::from(arguments.in), static_cast<Index>(arguments.n));
     State state = Op::identity();
     range.template accumulate_share<Op, kBlockThreads, kUnroll>(state, threadIdx.x, blockIdx.x, gridDim.x);
     if (combine.to_first(state, arguments.workspace, blockIdx.x)) write(state, arguments);

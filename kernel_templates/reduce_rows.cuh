@@ -109,7 +109,7 @@ struct RowBlocks {
     const auto rows = all.rows;
     for (unsigned long long row = blockIdx.x / blocks; row < rows; row += gridDim.x / blocks) {
       const In* const first = static_cast<const In*>(all.in) + row * all.pitch;
-      const auto range = Range::template of_block<kBlockThreads>({first}, static_cast<Index>(all.columns));
+      const auto range = Range::of({first}, static_cast<Index>(all.columns));
       typename Op::State state = Op::identity();
       range.template accumulate_share<Op, kBlockThreads, kUnroll>(state, threadIdx.x, part, blocks);
       const auto partial = part * static_cast<unsigned>(rows) + static_cast<unsigned>(row);
