@@ -1,6 +1,5 @@
 #include "runtime/dispatch/workspace_pool.h"
 
-#include <array>
 #include <string>
 #include <thread>
 
@@ -17,8 +16,6 @@ namespace {
 
 constexpr int kStreamsPerAllocation = 8;
 
-constexpr std::array<std::byte, kWorkspaceHeaderBytes> kZeros{};
-
 DeviceBuffer allocate_workspaces(const std::shared_ptr<Device>& device, int count) {
   const TraceRange traced([] { return std::string("allocate"); });
   return DeviceBuffer(device, static_cast<std::size_t>(count) * kWorkspaceBytes);
@@ -30,10 +27,9 @@ DeviceBuffer make_workspaces(const std::shared_ptr<Device>& device, int count) {
   const TraceRange traced([] { return std::string("workspaces"); });
   DeviceBuffer buffer = allocate_workspaces(device, count);
   const OwnStream stream(*device);
-  // Copies, since the first fill of a process loads the driver's kernels for fills.
   for (int i = 0; i < count; ++i)
-    device->copy_to_device(buffer.as<std::byte>() + static_cast<std::size_t>(i) * kWorkspaceBytes, kZeros.data(),
-                           kZeros.size(), stream.get());
+    device->fill_bytes(buffer.as<std::byte>() + static_cast<std::size_t>(i) * kWorkspaceBytes, 0, kWorkspaceHeaderBytes,
+                       stream.get());
   device->synchronize(stream.get());
   return buffer;
 }

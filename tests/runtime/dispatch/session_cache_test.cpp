@@ -74,14 +74,6 @@ TEST_F(SessionCacheTest, AFreshlyWrittenRowIsAHit) {
   EXPECT_EQ(launch(session).source, ChoiceSource::cache);
 }
 
-TEST_F(SessionCacheTest, TheFirstCallOfAStoredWinnerFillsNoMemory) {
-  Session(device_, options()).prepare(family_.problem(kSize));
-  const int fills = device_->fills();
-  Session session(device_, options());
-  EXPECT_EQ(launch(session).source, ChoiceSource::cache);
-  EXPECT_EQ(device_->fills(), fills);
-}
-
 TEST_F(SessionCacheTest, SymbolsOfABinaryComeBack) {
   device_->symbols = {"_Z5firstPKf", "_Z6secondIfEvPKT_"};
   Session(device_, options()).prepare(family_.problem(kSize));

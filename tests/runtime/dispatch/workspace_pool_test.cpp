@@ -47,13 +47,6 @@ TEST_F(WorkspacePoolTest, TheirHeadersHoldZeros) {
   }
 }
 
-// The first fill of a process would load kernels of the driver.
-TEST_F(WorkspacePoolTest, NothingIsFilled) {
-  WorkspacePool pool(device_, 1);
-  for (std::uint64_t id = 0; id < 20; ++id) pool.take({.id = id});
-  EXPECT_EQ(device_->fills(), 0);
-}
-
 TEST_F(WorkspacePoolTest, AGraphHasAnotherOneThanItsStream) {
   WorkspacePool pool(device_, 4);
   void* const of_stream = pool.take({.id = 1}).memory();

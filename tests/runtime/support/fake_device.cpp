@@ -180,7 +180,6 @@ void FakeDevice::copy_on_device(void* to, const void* from, std::size_t bytes, S
 }
 void FakeDevice::fill_bytes(void* to, int byte_value, std::size_t bytes, Stream stream) {
   require_found();
-  ++fills_;
   enqueue_on(stream);
   if (bytes > 0) std::memset(to, byte_value, bytes);
 }

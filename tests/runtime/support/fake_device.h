@@ -68,7 +68,6 @@ class FakeDevice final : public Device {
   int timings() const { return timings_; }
   int captures() const { return graphs_; }  ///< calls of capture()
   int holds() const { return holds_; }      ///< calls of hold()
-  int fills() const { return fills_; }      ///< calls of fill_bytes()
   std::size_t live_allocations() const;
   int frees_in_flight() const { return frees_in_flight_; }  ///< while a stream had work that nobody had waited for
   std::map<std::string, int> launches() const;  ///< of each unit, by its source
@@ -121,7 +120,6 @@ class FakeDevice final : public Device {
   std::atomic<int> timings_ = 0;
   std::atomic<int> graphs_ = 0;
   std::atomic<int> holds_ = 0;
-  std::atomic<int> fills_ = 0;
   std::atomic<int> live_holds_ = 0;
   mutable std::mutex mutex_;
   std::map<std::uintptr_t, std::size_t> memory_;  ///< address → bytes
