@@ -19,15 +19,15 @@ namespace {
 using A = std::int64_t;
 using Value = std::optional<A>;  ///< nullopt: 64 bits cannot hold it
 
-Value sum(A a, A b) {
+Value added(A a, A b) {
   A result = 0;
   return __builtin_add_overflow(a, b, &result) ? Value() : result;
 }
-Value difference(A a, A b) {
+Value subtracted(A a, A b) {
   A result = 0;
   return __builtin_sub_overflow(a, b, &result) ? Value() : result;
 }
-Value product(A a, A b) {
+Value multiplied(A a, A b) {
   A result = 0;
   return __builtin_mul_overflow(a, b, &result) ? Value() : result;
 }
@@ -79,13 +79,13 @@ class ExpressionParser {
       {"!=", kComparison, "({0} != {1})", [](A a, A b) -> Value { return a != b; }},
       {"<", kComparison, "({0} < {1})", [](A a, A b) -> Value { return a < b; }},
       {">", kComparison, "({0} > {1})", [](A a, A b) -> Value { return a > b; }},
-      {"+", kSum, "({0} + {1})", sum},
-      {"-", kSum, "({0} - {1})", difference},
-      {"*", kProduct, "({0} * {1})", product},
+      {"+", kSum, "({0} + {1})", added},
+      {"-", kSum, "({0} - {1})", subtracted},
+      {"*", kProduct, "({0} * {1})", multiplied},
       {"//", kProduct, "({0} / {1})", [](A a, A b) -> Value { return a / b; }, true},
       {"/", kProduct, "({0} / {1})", [](A a, A b) -> Value { return a / b; }, true},
       {"%", kProduct, "({0} % {1})", [](A a, A b) -> Value { return a % b; }, true},
-      {"-", kUnary, "(-{0})", [](A a, A) { return difference(0, a); }},
+      {"-", kUnary, "(-{0})", [](A a, A) { return subtracted(0, a); }},
       {"!", kUnary, "(!{0})", [](A a, A) -> Value { return a == 0; }},
       {"min", kFunction, "({0} < {1} ? {0} : {1})", [](A a, A b) -> Value { return std::min(a, b); }},
       {"max", kFunction, "({0} > {1} ? {0} : {1})", [](A a, A b) -> Value { return std::max(a, b); }},

@@ -166,13 +166,13 @@ TEST_F(SessionClaimsTest, TunesLaterWhatAnotherProcessHasGivenUp) {
   const cache::KeyRecord key = key_of_class();
   claim(key, 60s);
   SessionOptions hasty = options();
-  hasty.tune_budget = 500ms;
+  hasty.tune_budget = 2s;
   Session session(device_, hasty);
   EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
   std::this_thread::sleep_for(hasty.tune_budget + 50ms);
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(launch(session).source, ChoiceSource::memory);
-  EXPECT_EQ(session.counters().waits, 1u) << "who has waited once waits no more";
+  EXPECT_LT(std::chrono::steady_clock::now() - start, hasty.tune_budget) << "who has waited once waits no more";
   cache::Store(file_).release(key, "another");
   ChoiceSource source = ChoiceSource::memory;
   for (const auto end = start + 60s; source != ChoiceSource::tuned && std::chrono::steady_clock::now() < end;) {
