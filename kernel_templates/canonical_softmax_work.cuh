@@ -157,8 +157,7 @@ struct SoftmaxColumnWork {
   __device__ void write() {
     __syncthreads();
     if (are_own_guessed()) {
-      const Acc factor = all.scale.factor;
-      const Array<Weight, kPack> weights([&](unsigned e) { return Weight::relative_to_1(own(0, e), factor); });
+      Array<Weight, kPack> weights([&](unsigned e) { return Weight::relative_to_1(own(0, e), all.scale.factor); });
       const Array<typename Weight::Norm, kPack> norms([&](unsigned e) { return weights.values[e].norm(own(1, e)); });
       const auto result = [&](In x, unsigned e) { return weights.values[e].result(x, norms.values[e]); };
       for_outputs([&](Out* out, const InPack& pack) {
@@ -176,7 +175,7 @@ struct SoftmaxColumnWork {
   }
 
  private:
-  /// What of_columns(which) has of this thread's columns. Volatile: what few columns need takes no registers.
+  /// Returns what of_columns(which) has of this thread's columns. Volatile: what few columns need takes no registers.
   __device__ Acc own(unsigned which, unsigned e) const {
     const unsigned at = chunk.column() < static_cast<int>(tile.width) ? static_cast<unsigned>(chunk.column()) : 0;
     return static_cast<const volatile Acc*>(of_columns(which))[at + e];

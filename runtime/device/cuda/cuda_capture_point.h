@@ -15,8 +15,8 @@ struct CapturePoint {
   static CapturePoint of(cudaStream_t stream);
 };
 
-/// Whether a launch that may overlap the one ahead (PDL) says so. What is ahead in a stream nobody knows, and there it
-/// gains in any case. In a graph an edge of PDL gains 0.6 µs behind a kernel that executes
+/// Decides whether a launch that may overlap the one ahead (PDL) says so. Nobody knows what is ahead in a stream, where
+/// it gains in any case. In a graph an edge of PDL gains 0.6 µs behind a kernel that executes
 /// griddepcontrol.launch_dependents, and costs 0.45 µs behind any other (sums of 256 to 65536 floats, H100, CUDA 13.0,
 /// 26 November 2026). So a captured launch overlaps only another such launch, which the same thread captured just ahead.
 class DependentLaunch {

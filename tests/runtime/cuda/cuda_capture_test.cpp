@@ -14,7 +14,7 @@ using testing::ElementsAre;
 
 class CudaCaptureTest : public CudaTest {
  protected:
-  /// Whether each edge of a graph without branches is one of programmatic dependent launch, in order.
+  /// Returns for each edge of a graph without branches, in order, whether it is one of programmatic dependent launch.
   static std::vector<bool> edges_that_overlap(cudaGraph_t graph) {
     std::size_t count = 0;
     EXPECT_EQ(get_edges(graph, nullptr, nullptr, nullptr, &count), cudaSuccess);
