@@ -66,7 +66,7 @@ TEST_F(KernelFile, NumbersThatAScalarCannotBeAreRefused) {
   };
   for (const char* const setting : {"a=", "a=1e400", "a=-1e999", "a=1e39", "a=2x", "a= 2", "a=--2", "a=0x"})
     EXPECT_THAT(refusal({setting}), Names(setting, "f32"));
-  // What a kernel file may have as a 'value'.
+  // A kernel file may have these as a 'value'.
   for (const char* const number : {"inf", "-inf", "nan", "0x1.8p3", "+1", "1_000"}) {
     const CommandRun run = hone({"run", kernel, path("x.npy"), path("x.npy"), "-o", path("out.npy"), "--device", "host",
                                  "--on-miss", "error", "--set", std::string("a=") + number});

@@ -52,6 +52,7 @@ CudaMemory::CudaMemory(int ordinal) : ordinal_(ordinal) {
 }
 
 CudaMemory::~CudaMemory() {
+  const RelaxedCaptureScope relaxed;
   ignore(cudaStreamDestroy(stream_));
   ignore(cudaMemPoolDestroy(pool_));
   ignore(cudaFree(outside_of_pool_));

@@ -18,7 +18,7 @@ namespace hone::segment_offsets {
 /// "mostly_empty", where one of 64 has elements.
 std::span<const std::string_view> kinds();
 
-/// Those with what the reduction is measured on, then its awkward elements in segments of a power law.
+/// Lists those with what the reduction is measured on, then its awkward elements in segments of a power law.
 std::span<const std::string_view> input_kinds(const ReduceSpec& spec);
 
 /// How many times the mean the longest of so many segments of a power law has.
@@ -44,7 +44,7 @@ class Offsets {
   std::span<const std::byte> bytes_;
 };
 
-/// What is wrong with offsets into so many elements; "" if nothing is.
+/// Says what is wrong with offsets into so many elements; "" if nothing is.
 std::string fault(const Offsets& offsets, std::int64_t elements);
 
 /// The segments to verify where all of them would take too long: the first, the last, the one that has everything in

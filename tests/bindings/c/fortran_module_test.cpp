@@ -22,7 +22,7 @@ std::string without(const std::string& text, const char* pattern) {
   return std::regex_replace(text, std::regex(pattern), "");
 }
 
-/// Of all headers.
+/// The text of all headers.
 const std::string& header() {
   static const std::string text = [] {
     std::string all;
