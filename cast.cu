@@ -1,0 +1,3 @@
+__global__ void f(int* y, float v) {
+  y[threadIdx.x] = (int)v;
+}

@@ -1,0 +1,1 @@
+__global__ void f(int* y) { y[0] = *(volatile int*)0; }

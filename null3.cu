@@ -1,0 +1,1 @@
+__global__ void f(int* y) { int* p = nullptr; y[0] += *p; }

@@ -1,0 +1,3 @@
+__global__ void f(int* y, int n) {
+  y[threadIdx.x] = 1 << n;
+}
