@@ -19,7 +19,9 @@ constexpr MoverPolicy kInBulk[] = {{.unroll = 12, .chunk_bytes = 16 << 10}, {.un
 /// The host device has neither caches to pass by nor bulk copies, and takes long to try.
 constexpr MoverPolicy kOnHost[] = {{.threads = 256, .unroll = 4}};
 
-std::vector<MoverPolicy> policies_on(const DeviceFacts& facts, bool copies) {
+}  // namespace
+
+std::vector<MoverPolicy> mover_policies(const DeviceFacts& facts, bool copies) {
   std::vector<MoverPolicy> policies;
   const auto add = [&](MoverPolicy policy) {
     policy.copies = copies;
@@ -41,8 +43,6 @@ std::vector<MoverPolicy> policies_on(const DeviceFacts& facts, bool copies) {
   return policies;
 }
 
-}  // namespace
-
 Ceilings::Ceilings(std::shared_ptr<Device> device, const RaceTrack& track)
     : device_(std::move(device)), track_(track), stream_(*device_) {}
 
@@ -50,8 +50,9 @@ const std::vector<std::unique_ptr<Mover>>& Ceilings::movers(bool copies) {
   std::vector<std::unique_ptr<Mover>>& movers = copies ? copiers_ : readers_;
   if (!movers.empty()) return movers;
   std::vector<std::future<std::unique_ptr<Mover>>> compiled;
-  for (const MoverPolicy& policy : policies_on(device_->facts(), copies))
-    compiled.push_back(std::async(std::launch::async, [&, policy] { return std::make_unique<Mover>(device_, policy); }));
+  for (const MoverPolicy& policy : mover_policies(device_->facts(), copies))
+    compiled.push_back(
+        std::async(std::launch::async, [this, policy] { return std::make_unique<Mover>(device_, policy); }));
   for (auto& mover : compiled) movers.push_back(mover.get());
   return movers;
 }
@@ -71,7 +72,8 @@ std::vector<PlainMove> Ceilings::moves_of(bool copies, std::size_t bytes) {
                        }});
   }
   if (copies)
-    moves.push_back({"the device's own copy", [device = device_.get(), bytes](const void* in, void* out, Stream stream) {
+    moves.push_back({"the device's own copy",
+                     [device = device_.get(), bytes](const void* in, void* out, Stream stream) {
                        device->copy_on_device(out, in, bytes, stream);
                      }});
   return moves;

@@ -16,6 +16,9 @@
 
 namespace hone::benchmarks {
 
+/// What a device is tried with, but for the grids and its own copy.
+std::vector<MoverPolicy> mover_policies(const DeviceFacts& facts, bool copies);
+
 /// A plain read or copy of a fixed number of bytes.
 struct PlainMove {
   std::string name;  ///< "bulk read, 12 chunks of 16 KiB, 132 blocks"
@@ -29,9 +32,9 @@ class Ceilings {
  public:
   Ceilings(std::shared_ptr<Device> device, const RaceTrack& track);
 
-  /// The fastest read of `bytes` of any of `inputs`, or copy to `out` unless that is null; tried once for each number of
-  /// bytes. `inputs` are as many copies of the data as calls rotate through. All are aligned to kPackBytes, and `out` is
-  /// in nobody's use. Valid as long as this object.
+  /// The fastest read of `bytes` of any of `inputs`, or copy to `out` unless that is null; tried once for each number
+  /// of bytes. `inputs` are as many copies of the data as calls rotate through. All are aligned to kPackBytes, and `out`
+  /// is in nobody's use. Valid as long as this object.
   const PlainMove& fastest(std::span<const void* const> inputs, void* out, std::size_t bytes);
 
  private:
