@@ -53,8 +53,9 @@ def load_library(path):
             ("hone_prepare", number, [pointer, text, text, text, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint, number]),
             ("hone_result_dtype", text, [pointer, number]),
             ("hone_result_values", ctypes.c_int64, [pointer, number]),
-            ("hone_read_ceiling", ctypes.c_double, [pointer, pointer, ctypes.c_int64]),
-            ("hone_read", number, [pointer, pointer, ctypes.c_int64, pointer]),
+            ("hone_plain_move", pointer, [pointer, pointer, number, pointer, ctypes.c_int64]),
+            ("hone_plain_name", text, [pointer]),
+            ("hone_plain_enqueue", number, [pointer, pointer, pointer, pointer]),
             ("hone_others", number, [pointer, pointer]),
             ("hone_hold", pointer, [pointer, pointer]),
             ("hone_release", None, [pointer]),
@@ -90,12 +91,6 @@ class Hone:
         return (self.library.hone_result_dtype(self.session, problem).decode(),
                 self.library.hone_result_values(self.session, problem))
 
-    def read_ceiling_gbps(self, address, size_bytes):
-        found = self.library.hone_read_ceiling(self.session, address, size_bytes)
-        if found < 0:
-            raise HoneError(self.error())
-        return found
-
     def variant(self, problem):
         return self.library.hone_variant(self.session, problem).decode()
 
@@ -104,10 +99,16 @@ class Hone:
         return self.enqueuing(self.library.hone_launch, ctypes.c_void_p(self.session), ctypes.c_int(problem),
                               ctypes.c_void_p(first), ctypes.c_void_p(second), ctypes.c_void_p(out), ctypes.c_void_p(stream))
 
-    def read(self, address, size_bytes, stream):
-        """The same for a plain read, by the kernel that read_ceiling_gbps() found to be the fastest."""
-        return self.enqueuing(self.library.hone_read, ctypes.c_void_p(self.session), ctypes.c_void_p(address),
-                              ctypes.c_int64(size_bytes), ctypes.c_void_p(stream))
+    def plain(self, addresses, out, size_bytes, stream):
+        """The name of the fastest plain read, or copy to `out` unless that is 0, and its calls, one for each address.
+        All are multiples of 16. It is found by trying many, in another stream: nothing may be in flight."""
+        inputs = (ctypes.c_void_p * len(addresses))(*addresses)
+        move = self.library.hone_plain_move(self.session, inputs, len(addresses), out, size_bytes)
+        if not move:
+            raise HoneError(self.error())
+        calls = [self.enqueuing(self.library.hone_plain_enqueue, ctypes.c_void_p(move), ctypes.c_void_p(address),
+                                ctypes.c_void_p(out), ctypes.c_void_p(stream)) for address in addresses]
+        return self.library.hone_plain_name(move).decode(), calls
 
     def others(self, stream):
         """The same for the kernel of others that runs between calls. Must be called outside of capture once."""
@@ -238,6 +239,28 @@ def add_timings(row, setting, hone, peers):
                peers={name: {"us": timing.us, "spread_us": timing.spread_us, "host_share": timing.host_share,
                              "ratio": timing.us / hone.us, "agrees": agrees}
                       for name, (timing, agrees) in peers.items()})
+
+
+def add_ceiling(row, name, plain):
+    """Adds Hone's share of the least time in which anyone moved a row's bytes to the row, which has its timings.
+    `plain` is the Timing of the plain read or copy of that name."""
+    us, by = least_time(name, plain.us, row["hone_us"], row["peers"])
+    row.update(plain=name, plain_us=plain.us)
+    if row["hone_us"] > 0:
+        row.update(ceiling_us=us, ceiling_by=by, percent_of_ceiling=100 * us / row["hone_us"])
+
+
+def share_text(row):
+    """The column '% ceil' of a table, seven characters wide."""
+    return f"{row['percent_of_ceiling']:>7.1f}" if "percent_of_ceiling" in row else f"{'-':>7}"
+
+
+def least_time(plain, plain_us, hone_us, peers):
+    """The least time in which anyone moved a cell's bytes, and who did: the plain read or copy, Hone, or a peer whose
+    result agrees. Among others, what a call adds may be nothing or less, which does not count."""
+    right = [(peer["us"], name) for name, peer in peers.items() if peer["agrees"]]
+    times = [(plain_us, plain), (hone_us, "Hone"), *right]
+    return min((time for time in times if time[0] > 0), default=(math.nan, ""))
 
 
 def run_of(torch, name, options, key):

@@ -63,8 +63,8 @@ def cells_of(runs):
         if len(rows) < len(runs) or any(row.get("hone_us", 0) <= 0 for row in rows):
             lacking += 1
             continue
-        for peer in rows[0]["peers"]:
-            if all(row["peers"][peer]["us"] > 0 for row in rows):
+        for peer in dict.fromkeys(peer for row in rows for peer in row["peers"]):
+            if all(row["peers"].get(peer, {"us": 0})["us"] > 0 for row in rows):
                 cells.append({**dict(zip(key, at)), "peer": peer, **comparison(rows, peer)})
             else:
                 lacking += 1
@@ -86,7 +86,18 @@ def comparison(rows, peer):
              "variants": sorted({row["variant"] for row in rows if "variant" in row})}
     if all("ceiling_us" in row for row in rows):
         found["share_of_ceiling"] = statistics.median(row["ceiling_us"] / row["hone_us"] for row in rows)
+        found["ceiling_by"] = sorted({row.get("ceiling_by", "plain") for row in rows})
     return found
+
+
+def absent_of(runs):
+    """{peer: why} of those that took no part in all processes, or in some cells."""
+    absent = dict(runs[0].get("missing_peers", {}))
+    failed = {}
+    for row in (row for run in runs for row in run["rows"]):
+        for peer, why in row.get("failed_peers", {}).items():
+            failed.setdefault(peer, []).append(why)
+    return {**absent, **{peer: f"failed {len(of)} times: {'; '.join(dict.fromkeys(of))}" for peer, of in failed.items()}}
 
 
 def summary_of(cells):
@@ -143,6 +154,7 @@ def table(found):
         lines += [cell_text(cell, found["key"]) for cell in shown]
     if found["lacking"]:
         lines += ["", f"{found['lacking']} cells are left out: a process did not measure them, or no time above 0."]
+    lines += [f"{peer} is absent: {why}" for peer, why in found["absent"].items()]
     return "\n".join(lines) + "\n"
 
 
@@ -227,7 +239,7 @@ def findings(runs, command, commit, sensors):
             "commit": commit, "command": command, "processes": len(runs),
             "confidence": confidence(len(runs), cut_of(len(runs))), "host": host_facts(), "gpu": nvidia_smi(FACTS),
             "sensors": sensors, "program": said, "key": runs[0]["key"],
-            "summary": summary_of(cells), "lacking": lacking, "cells": cells}
+            "summary": summary_of(cells), "lacking": lacking, "absent": absent_of(runs), "cells": cells}
 
 
 def write(options, found):

@@ -81,7 +81,6 @@ bool run(const Options& options) {
 
   SweepRun run{.device = session.device()->facts(),
                .budget_ms = options.run.budget_ms,
-               .ceiling = comparison.ceiling(),
                .cells = cells.size()};
   for (const auto& peer : comparison.peers()) run.peers.push_back(fmt::format("{} {}", peer->name(), peer->version()));
   run.missing_peers = options.with_peers ? missing_peers(*session.device()) : "peers were not asked for";
@@ -97,7 +96,7 @@ bool run(const Options& options) {
   run.tuning_seconds = comparison.tuning_seconds();
   run.total_seconds = seconds();
 
-  if (options.all_rows || rows.size() <= kRowsInFull) fmt::print("{}", row_table(rows, run.ceiling));
+  if (options.all_rows || rows.size() <= kRowsInFull) fmt::print("{}", row_table(rows));
   fmt::print("{}", summary_tables(rows, run));
   nlohmann::ordered_json json = to_json(rows, run);
   if (options.with_accuracy) {

@@ -11,6 +11,7 @@
 #include <hone/hone.h>
 #include <hone/kernel_family.h>
 
+#include "benchmarks/common/ceilings.h"
 #include "benchmarks/common/figures.h"
 #include "benchmarks/common/input_arena.h"
 #include "benchmarks/common/prepared_call.h"
@@ -62,6 +63,8 @@ struct Cell {
     return problem;
   }
 
+  bool copies() const { return kind.ends_with("softmax"); }
+
   std::string describe() const {
     return fmt::format("{:<12}{:<5}{:>20} {:<15}", kind, dtype, fmt::format("{} x {}", rows, columns), name(setting));
   }
@@ -93,11 +96,14 @@ struct Row {
   std::int64_t bytes = 0;
   std::string policy;
   Timing reproducible = {}, fast = {};
+  PlainTiming plain = {};  ///< a read of as many bytes; of softmax a copy
 
   double ratio() const { return fast.median_us / reproducible.median_us; }
+  std::vector<PeerTiming> peers() const { return {{"fast", fast}}; }
+  double percent_of_ceiling() const { return ceiling_of(plain, reproducible, peers()).percent(reproducible); }
 };
 
-Row measure(Session& session, const InputArena& arena, const RaceTrack& track, const Cell& cell,
+Row measure(Session& session, const InputArena& arena, const RaceTrack& track, Ceilings& ceilings, const Cell& cell,
             const Options& options) {
   const std::shared_ptr<Device> device = session.device();
   const OwnStream stream(*device);
@@ -114,11 +120,19 @@ Row measure(Session& session, const InputArena& arena, const RaceTrack& track, c
                         call.enqueue(buffers, on);
                       }};
   };
-  const Contestant contestants[] = {contestant("reproducible", exact), contestant("fast", fast)};
+  const std::vector<const void*> inputs = arena.inputs(layout);
+  const PlainMove& plain = cell.copies()
+                               ? ceilings.fastest(inputs, out.data(), out.size_bytes())
+                               : ceilings.fastest(inputs, nullptr, arena.readable_bytes(layout, row.bytes));
+  const Contestant contestants[] = {contestant("reproducible", exact), contestant("fast", fast),
+                                    {plain.name, [&](int turn, Stream on) {
+                                       plain.enqueue(arena.at(layout, turn, 0), out.data(), on);
+                                     }}};
   const std::vector<Timing> timings =
       track.time(stream.get(), cell.setting, contestants, static_cast<std::size_t>(row.bytes), options.timing);
   row.reproducible = timings[0];
   row.fast = timings[1];
+  row.plain = {plain.name, timings[2]};
   return row;
 }
 
@@ -128,7 +142,8 @@ nlohmann::ordered_json to_json(const Row& row) {
                               {"rows", row.cell.rows},
                               {"columns", row.cell.columns},
                               {"variant", row.policy}};
-  add_timings(json, row.cell.setting, row.reproducible, {{"fast", row.fast}});
+  add_timings(json, row.cell.setting, row.reproducible, row.peers());
+  add_ceiling(json, row.plain, row.reproducible, row.peers());
   return json;
 }
 
@@ -152,8 +167,9 @@ bool run(const Options& options) {
     arena_bytes = std::max(arena_bytes, InputArena::bytes_for(parse_dtype(cell.dtype), cell.rows * cell.columns, 1));
   InputArena arena(device, arena_bytes);
   const RaceTrack track(device);
-  fmt::print("{}, {}\n\n{:<12}{:<5}{:>20} {:<15}{:>17}{:>10}{:>8}  {}\n", device->facts().name, today(), "kind", "of",
-             "shape", "in", "reproducible us", "fast us", "ratio", "reproducible policy");
+  Ceilings ceilings(device, track);
+  fmt::print("{}, {}\n\n{:<12}{:<5}{:>20} {:<15}{:>17}{:>10}{:>8}{:>8}  {}\n", device->facts().name, today(), "kind",
+             "of", "shape", "in", "reproducible us", "fast us", "ratio", "% ceil", "reproducible policy");
 
   nlohmann::ordered_json json = run_json(device->facts(), options.run.budget_ms,
                                          {"kind", "dtype", "rows", "columns", "context", "company"});
@@ -168,10 +184,10 @@ bool run(const Options& options) {
     }
     if (filled != cell.dtype) arena.fill(parse_dtype(cell.dtype), nullptr);
     filled = cell.dtype;
-    rows.push_back(measure(session, arena, track, cell, options));
+    rows.push_back(measure(session, arena, track, ceilings, cell, options));
     const Row& row = rows.back();
-    fmt::print("{}{:>17.2f}{:>10.2f}{:>8.2f}  {}\n", cell.describe(), row.reproducible.median_us, row.fast.median_us,
-               row.ratio(), row.policy);
+    fmt::print("{}{:>17.2f}{:>10.2f}{:>8.2f}{:>8.1f}  {}\n", cell.describe(), row.reproducible.median_us,
+               row.fast.median_us, row.ratio(), row.percent_of_ceiling(), row.policy);
     std::fflush(stdout);
     json["rows"].push_back(to_json(row));
     write_json(options.run.json, json);

@@ -17,13 +17,13 @@
 #include <hone/reduce_axis.h>
 #include <hone/segmented_reduce.h>
 
+#include "benchmarks/common/ceilings.h"
 #include "benchmarks/common/figures.h"
 #include "benchmarks/common/input_arena.h"
 #include "benchmarks/common/numbers.h"
 #include "benchmarks/common/prepared_call.h"
 #include "benchmarks/common/program.h"
 #include "benchmarks/common/race_track.h"
-#include "benchmarks/common/reader.h"
 #include "benchmarks/common/report.h"
 #include "benchmarks/sweep/cells.h"
 #include "benchmarks/sweep/summary.h"
@@ -124,6 +124,7 @@ struct Row {
   Setting setting = {};
   Timing hone = {};
   std::vector<PeerTiming> peers = {};  ///< CUB and cuSPARSE, where they have it
+  PlainTiming read = {};               ///< of as many bytes
 
   bool agrees() const {
     return std::all_of(peers.begin(), peers.end(), [](const PeerTiming& peer) { return peer.agrees; });
@@ -135,10 +136,9 @@ class Bench {
  public:
   Bench(Session& session, const Options& options, const std::vector<Segments>& all)
       : session_(session), device_(session.device()), options_(options), arena_(device_, arena_bytes(*device_, all)),
-        track_(device_), stream_(*device_) {}
+        track_(device_), ceilings_(device_, track_), stream_(*device_) {}
 
   void fill(DType dtype) { arena_.fill(dtype, nullptr); }
-  ReadCeiling ceiling() { return measure_read_ceiling(device_, arena_.data(), arena_.size_bytes(), nullptr); }
 
   Row run(const Segments& segments, ReduceOp op, DType dtype, const Setting& setting) {
     const ReduceSpec spec{.op = op, .dtype = dtype};
@@ -176,10 +176,16 @@ class Bench {
     const std::vector<long double> ours = read(out, spec);
     if (before_cusparse > 1) agrees.push_back(agree(ours, read(cub_out, spec)));
     if (contestants.size() > before_cusparse) agrees.push_back(agree(ours, read(cusparse_out, spec)));
+    const std::vector<const void*> inputs = arena_.inputs(layout);
+    const PlainMove& read = ceilings_.fastest(inputs, nullptr, arena_.readable_bytes(layout, row.bytes));
+    contestants.push_back({read.name, [&](int turn, Stream on) {
+                             read.enqueue(inputs[static_cast<std::size_t>(turn) % inputs.size()], nullptr, on);
+                           }});
     const std::vector<Timing> timings =
         track_.time(stream_.get(), setting, contestants, static_cast<std::size_t>(row.bytes), options_.timing);
     row.hone = timings[0];
-    for (std::size_t i = 1; i < timings.size(); ++i)
+    row.read = {read.name, timings.back()};
+    for (std::size_t i = 1; i + 1 < timings.size(); ++i)
       row.peers.push_back({contestants[i].name, timings[i], agrees[i - 1]});
     return row;
   }
@@ -259,27 +265,29 @@ class Bench {
   const Options& options_;
   InputArena arena_;
   RaceTrack track_;
+  Ceilings ceilings_;
   OwnStream stream_;
 };
 
-std::string text_of(const Row& row, const ReadCeiling& ceiling) {
+std::string text_of(const Row& row) {
   const double found = gbps(static_cast<double>(row.bytes), row.hone.median_us);
   std::string text =
       fmt::format("{:<10}{:<4} {:<4}{:>22} {:<15}{:>10.1f}{:>7.0f}{:>7.1f}", row.segments.kind, row.op, row.dtype,
-                  row.segments.describe(), name(row.setting), row.hone.median_us, found, 100 * found / ceiling.gbps);
+                  row.segments.describe(), name(row.setting), row.hone.median_us, found,
+                  ceiling_of(row.read, row.hone, row.peers).percent(row.hone));
   for (const PeerTiming& peer : row.peers)
     text += fmt::format("{:>10.1f}{:>8.2f}", peer.timing.median_us, peer.timing.median_us / row.hone.median_us);
   return text + (row.agrees() ? "" : "  DIFFERENT RESULTS");
 }
 
-nlohmann::ordered_json to_json(const Row& row, const ReadCeiling& ceiling) {
+nlohmann::ordered_json to_json(const Row& row) {
   const double found = gbps(static_cast<double>(row.bytes), row.hone.median_us);
   nlohmann::ordered_json json{{"kind", row.segments.kind},   {"op", row.op},
                               {"dtype", row.dtype},          {"segments", row.segments.count},
                               {"elements", row.segments.elements()}, {"shape", row.segments.describe()},
-                              {"variant", row.policy},      {"gbps", found},
-                              {"percent_of_ceiling", 100 * found / ceiling.gbps}};
+                              {"variant", row.policy},      {"gbps", found}};
   add_timings(json, row.setting, row.hone, row.peers);
+  add_ceiling(json, row.read, row.hone, row.peers);
   return json;
 }
 
@@ -301,14 +309,12 @@ bool run(const Options& options) {
   const std::vector<Segments> all = segments_of(options);
   Bench bench(session, options, all);
   bench.fill(DType::f32);
-  const ReadCeiling ceiling = bench.ceiling();
-  fmt::print("{}, {}, read ceiling {:.0f} GB/s\n\n{:<10}{:<4} {:<4}{:>22} {:<15}{:>10}{:>7}{:>7}{:>10}{:>8}\n",
-             session.device()->facts().name, today(), ceiling.gbps, "kind", "op", "of", "segments", "in", "Hone us",
+  fmt::print("{}, {}\n\n{:<10}{:<4} {:<4}{:>22} {:<15}{:>10}{:>7}{:>7}{:>10}{:>8}\n",
+             session.device()->facts().name, today(), "kind", "op", "of", "segments", "in", "Hone us",
              "GB/s", "% ceil", "peer us", "ratio");
 
   nlohmann::ordered_json json = run_json(session.device()->facts(), options.run.budget_ms,
                                          {"kind", "op", "dtype", "shape", "context", "company"});
-  json["read_ceiling_gbps"] = ceiling.gbps;
   std::vector<Row> rows;
   std::size_t cells = 0;
   for (const std::string& dtype : options.dtypes) {
@@ -319,9 +325,9 @@ bool run(const Options& options) {
           ++cells;
           if (seconds() > options.seconds) continue;
           rows.push_back(bench.run(segments, parse_reduce_op(op), parse_dtype(dtype), setting));
-          fmt::print("{}\n", text_of(rows.back(), ceiling));
+          fmt::print("{}\n", text_of(rows.back()));
           std::fflush(stdout);
-          json["rows"].push_back(to_json(rows.back(), ceiling));
+          json["rows"].push_back(to_json(rows.back()));
           write_json(options.run.json, json);
         }
   }

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Hone's reductions of rows and columns, softmax, RMS norms, transposes and copies next to PyTorch's, and transposes of
-f32 and f64 next to cuBLAS's geam, on the same tensors, streams and clock, as a share of what the device can read or copy.
-Rows are printed as they come. See benchmarks/README.md."""
+"""Hone's reductions of rows and columns, softmax, RMS norms, transposes and copies next to PyTorch's, cuBLAS's
+(transposes of f32 and f64), Liger's and QuACK's (softmax, RMS norms, logsumexp of rows), on the same tensors, streams
+and clock, as a share of what anyone could read or copy. Rows are printed as they come. See benchmarks/README.md."""
 import argparse
-import ctypes
 import itertools
 import json
 import os
@@ -12,8 +11,10 @@ import sys
 import tempfile
 import time
 
-from beside_torch import (DTYPES, MOST_CALLS, HoneError, add_setting_options, add_timings, geometric_mean, make_input,
-                          open_all, parse_sizes, refuse_unknown, run_of, settings_of, write_json)
+from beside_torch import (DTYPES, MOST_CALLS, HoneError, add_ceiling, add_setting_options, add_timings,
+                          geometric_mean, make_input, open_all, parse_sizes, refuse_unknown, run_of, settings_of,
+                          share_text, write_json)
+from torch_peers import KINDS, Calls, load_peers, one_line
 
 
 class Operation:
@@ -97,72 +98,55 @@ def tune(options, folder):
 
 def agree(torch, operation, ours, theirs):
     """Exactly where elements are only moved, else up to rounding, also to 16 bits."""
-    ours = ours.view(theirs.shape)
+    ours = ours.reshape(theirs.shape)
     if operation.exact:
         return bool(torch.equal(ours, theirs))
     return bool(torch.allclose(ours.to(torch.float32), theirs.to(torch.float32), rtol=2e-2, atol=1e-6,
                                equal_nan=True))
 
 
-class Geam:
-    """cuBLAS's transposes, cublas<t>geam, in the library that PyTorch has loaded."""
-
-    ROUTINES = {"f32": ("cublasSgeam", ctypes.c_float), "f64": ("cublasDgeam", ctypes.c_double)}
-    TRANSPOSED, AS_IT_IS = 1, 0
-
-    def __init__(self, torch):
-        major = (torch.version.cuda or "0").partition(".")[0]
-        self.library = ctypes.CDLL(f"libcublas.so.{major}")
-        self.handle = ctypes.c_void_p()
-        self.require(self.library.cublasCreate_v2(ctypes.byref(self.handle)))
-
-    @staticmethod
-    def require(status):
-        if status != 0:
-            raise HoneError(f"cuBLAS failed with {status}")
-
-    def call(self, dtype, x, out, stream):
-        """A function that transposes a matrix; cuBLAS, whose matrices are stored by columns, has columns × rows."""
-        name, number = self.ROUTINES[dtype]
-        (rows, columns), of = x.shape, ctypes.c_int
-        source, target = ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(out.data_ptr())
-        arguments = [self.handle, of(self.TRANSPOSED), of(self.AS_IT_IS), of(rows), of(columns),
-                     ctypes.byref(number(1)), source, of(columns), ctypes.byref(number(0)), target, of(rows),
-                     target, of(rows)]
-        function = getattr(self.library, name)
-        self.require(self.library.cublasSetStream_v2(self.handle, ctypes.c_void_p(stream)))
-        return lambda: self.require(function(*arguments))
+def reference_of(torch, operation, x, second):
+    """What is right: the elements themselves, or what PyTorch computes in f64."""
+    if operation.exact:
+        return operation.function(torch, x, x.dtype, *second)
+    return operation.function(torch, x.double(), torch.float64, *second)
 
 
-def make_geam(torch, options):
-    """None where there is no cuBLAS, which is told."""
-    if options.device == "host" or "transpose" not in options.ops.split(","):
-        return None
-    try:
-        return Geam(torch)
-    except (OSError, HoneError) as error:
-        print(f"cuBLAS is missing: {error}", flush=True)
-        return None
-
-
-def peers_of(torch, geam, name, dtype, inputs, result_dtype, second, options):
-    """{peer: its call for each of the inputs}; each returns its result."""
-    function, matrix = OPERATIONS[name].function, inputs[0]
-    peers = {"PyTorch": [lambda x=x: function(torch, x, result_dtype, *second) for x in inputs]}
+def planned_calls(torch, peers, name, dtype, inputs, result_dtype, second, options):
+    """{peer: Calls} of PyTorch and of those that have the operation; and {peer: why} of those that refuse this one."""
+    function = OPERATIONS[name].function
+    planned = {"PyTorch": Calls([lambda x=x: function(torch, x, result_dtype, *second) for x in inputs])}
     if options.compile:
         torch.compiler.reset()
         compiled = torch.compile(lambda x: function(torch, x, result_dtype, *second), mode="max-autotune-no-cudagraphs",
                                  dynamic=False)
-        peers["compiled"] = [lambda x=x: compiled(x) for x in inputs]
-    if geam and name == "transpose" and dtype in geam.ROUTINES:
-        out = torch.empty(matrix.shape[::-1], dtype=matrix.dtype, device=matrix.device)
-        stream = torch.cuda.current_stream().cuda_stream
-        calls = [geam.call(dtype, x, out, stream) for x in inputs]
-        peers["cuBLAS"] = [lambda call=call: (call(), out)[1] for call in calls]
-    return peers
+        planned["compiled"] = Calls([lambda x=x: compiled(x) for x in inputs])
+    failed = {}
+    for peer in peers:
+        if name not in peer.OPERATIONS or dtype not in peer.DTYPES:
+            continue
+        try:
+            planned[peer.NAME] = peer.plan(name, dtype, inputs, second)
+        except Exception as error:  # whatever a peer's compiler does, the others are compared
+            failed[peer.NAME] = one_line(error)
+    return planned, failed
 
 
-def compare(torch, hone, clock, geam, name, dtype, shape, setting, arena, options):
+def rehearse(clock, planned, failed, setting, is_right):
+    """{peer: whether its result is right}, of one call each. Who fails, or cannot be captured, goes to `failed`."""
+    right = {}
+    for peer, calls in planned.items():
+        try:
+            right[peer] = is_right(calls.finish(calls.calls[0]()))
+            clock.runner(calls.calls, 1, setting, None)()
+            clock.synchronize()
+        except Exception as error:
+            right.pop(peer, None)
+            failed[peer] = one_line(error)
+    return right
+
+
+def compare(torch, hone, clock, peers, name, dtype, shape, setting, arena, options):
     """One row."""
     operation, (rows, columns), element_bytes = OPERATIONS[name], shape, arena.element_size()
     n = rows * columns
@@ -179,40 +163,32 @@ def compare(torch, hone, clock, geam, name, dtype, shape, setting, arena, option
     second = (arena[-columns - STRIDE_BYTES:][:columns].clone(),) if operation.weighted else ()
     ours = [hone.call(problem, x.data_ptr(), second[0].data_ptr() if second else 0, out.data_ptr(), stream)
             for x in inputs]
-    peers = peers_of(torch, geam, name, dtype, inputs, torch_dtype, second, options)
-    if operation.copies:
-        copied = torch.empty_like(inputs[0])
-        ceiling = [lambda x=x: copied.copy_(x) for x in inputs]
-    else:
-        ceiling = [hone.read(x.data_ptr(), n * element_bytes, stream) for x in inputs]
 
     row = {"operation": name, "dtype": dtype, "rows": rows, "columns": columns, "variant": hone.variant(problem),
            "tuning_s": round(tuning_s, 2)}
     ours[0]()
     clock.synchronize()
-    agrees = {peer: agree(torch, operation, out, calls[0]()) for peer, calls in peers.items()}
-    if not all(agrees.values()) and not operation.exact:
-        exact = operation.function(torch, inputs[0].double(), torch.float64, *second)
-        row["agrees_with_f64"] = agree(torch, operation, out, exact)
-    contestants = [ours, *peers.values(), ceiling]
-    of_hone, *of_peers, of_ceiling = clock.race(contestants, setting, options.rounds, options.cell_ms)
-    add_timings(row, setting, of_hone, {peer: (timing, agrees[peer]) for peer, timing in zip(peers, of_peers)})
+    reference = reference_of(torch, operation, inputs[0], second)
+    row["is_right"] = agree(torch, operation, out, reference)
+    planned, failed = planned_calls(torch, peers, name, dtype, inputs, torch_dtype, second, options)
+    right = rehearse(clock, planned, failed, setting, lambda result: agree(torch, operation, result, reference))
+    del reference
     moved = n * element_bytes + out.numel() * out.element_size()
-    gbps = moved / of_hone.us * 1e-3
-    ceiling_gbps = (2 if operation.copies else 1) * n * element_bytes / of_ceiling.us * 1e-3
-    row.update(bytes=moved, gbps=gbps, ceiling_us=of_ceiling.us, ceiling_gbps=ceiling_gbps,
-               percent_of_ceiling=100 * gbps / ceiling_gbps)
+    # A copy moves what a call that writes as much as it reads does; else as many bytes are read.
+    readable = (arena.numel() - (copies - 1) * stride) * element_bytes
+    plain_name, plain = hone.plain([x.data_ptr() for x in inputs], out.data_ptr() if operation.copies else 0,
+                                   n * element_bytes if operation.copies else min(moved, readable), stream)
+    contestants = [ours, *(planned[peer].calls for peer in right), plain]
+    of_hone, *of_peers, of_plain = clock.race(contestants, setting, options.rounds, options.cell_ms)
+    add_timings(row, setting, of_hone,
+                {peer: (timing, right[peer]) for peer, timing in zip(right, of_peers)})
+    add_ceiling(row, plain_name, of_plain)
+    row.update(bytes=moved, gbps=moved / of_hone.us * 1e-3, failed_peers=failed)
     return row
 
 
 HEADLINE = (f"{'operation':<17}{'dtype':<6}{'shape':>18} {'in':<7}{'among':<7}{'Hone us':>10}{'GB/s':>7}{'% ceil':>7}"
             f"{'tuned':>7}  peers: us, ratio")
-
-
-def is_right(row):
-    """Whether Hone's result is that of its peers, or what PyTorch computes in f64."""
-    agrees = [peer["agrees"] for peer in row.get("peers", {}).values()]
-    return (bool(agrees) and all(agrees)) or row.get("agrees_with_f64", False)
 
 
 def row_text(row):
@@ -221,16 +197,17 @@ def row_text(row):
     if "failed" in row:
         return f"{start}  FAILED: {row['failed']}"
     off = " and ".join(name for name, peer in row["peers"].items() if not peer["agrees"])
-    note = "" if not off else f"  {off}'s result is off" if is_right(row) else "  DIFFERENT RESULTS"
+    note = "  DIFFERENT RESULTS" if not row["is_right"] else f"  {off}'s result is off" if off else ""
+    note += "".join(f"  {name} failed: {why}" for name, why in row["failed_peers"].items())
     peers = "".join(f"  {name} {peer['us']:.1f} {peer['ratio']:.2f}" for name, peer in row["peers"].items())
-    return (f"{start}{row['hone_us']:>10.1f}{row['gbps']:>7.0f}{row['percent_of_ceiling']:>7.1f}"
+    return (f"{start}{row['hone_us']:>10.1f}{row['gbps']:>7.0f}{share_text(row)}"
             f"{row['tuning_s']:>6.1f}s{peers}{note}")
 
 
 def summary_text(rows):
     """By peer, setting, operation and dtype: ratios, and the share of the ceiling where there are more than 64 MiB."""
-    text = ("\nPeer's time / Hone time: geometric mean, worst; % of the ceiling (a plain read of the matrix; of softmax, "
-            "transpose\nand copy the device's copy of it) where more than 64 MiB are moved: mean, worst\n")
+    text = ("\nPeer's time / Hone time: geometric mean, worst; % of the ceiling (the least time in which anyone read "
+            "as many bytes;\nof softmax, transpose and copy, copied them) where more than 64 MiB are moved: mean, worst\n")
     groups = {}
     for row in rows:
         for name, peer in row.get("peers", {}).items():
@@ -239,7 +216,8 @@ def summary_text(rows):
                 groups.setdefault(group, []).append((peer["ratio"], row))
     for group, chosen in groups.items():
         ratios = [ratio for ratio, _ in chosen]
-        shares = [row["percent_of_ceiling"] for _, row in chosen if row["bytes"] > 64 << 20]
+        shares = [row["percent_of_ceiling"] for _, row in chosen
+                  if row["bytes"] > 64 << 20 and "percent_of_ceiling" in row]
         name, context, company, operation, dtype = group
         text += (f"  {name:<9}{context:<7}{company:<7}{operation:<17}{dtype:<5}{geometric_mean(ratios):>7.2f}"
                  f"{min(ratios):>7.2f} of {len(ratios):<3}")
@@ -256,6 +234,8 @@ def parse_arguments(arguments=None):
                         help=f"of {','.join(OPERATIONS)} (default: all but column_softmax)")
     parser.add_argument("--dtypes", default="f32,f16", help="of f16,bf16,f32,f64 (default: f32,f16)")
     parser.add_argument("--shapes", default=DEFAULT_SHAPES, help="rows x columns: 1024x64,2^20+1x2^6 (default: ten, see below)")
+    parser.add_argument("--peers", default=",".join(KINDS),
+                        help=f"besides PyTorch, of {','.join(KINDS)} (default: all)")
     parser.add_argument("--compile", action="store_true", help="PyTorch by torch.compile, max-autotune, as a further peer")
     add_setting_options(parser)
     parser.add_argument("--budget", type=int, default=400, help="tuning time a problem, in ms (default: 400)")
@@ -268,7 +248,8 @@ def parse_arguments(arguments=None):
     parser.epilog = f"Default shapes: {DEFAULT_SHAPES}"
     options = parser.parse_args(arguments)
     refuse_unknown(parser, (options.ops, OPERATIONS), (options.dtypes, ("f16", "bf16", "f32", "f64")),
-                   (options.contexts, ("stream", "graph")), (options.company, ("itself", "others", "nobody")))
+                   (options.peers, ("", *KINDS)), (options.contexts, ("stream", "graph")),
+                   (options.company, ("itself", "others", "nobody")))
     options.shapes = parse_shapes(options.shapes)
     return options
 
@@ -277,22 +258,25 @@ def measure(torch, hone, clock, options, run):
     """Fills run["rows"]."""
     start, rows, cells = time.perf_counter(), run["rows"], 0
     names, dtypes = options.ops.split(","), options.dtypes.split(",")
-    geam = make_geam(torch, options)
+    asked = [peer for peer in options.peers.split(",") if peer]
+    peers, run["missing_peers"] = load_peers(torch, asked, names, options.device != "host")
+    run["peers"] = {peer.NAME: peer.version for peer in peers}
+    for peer, version in run["peers"].items():
+        print(f"peer {peer} {version}")
+    for peer, why in run["missing_peers"].items():
+        print(f"peer {peer} is missing: {why}")
+    print(HEADLINE, flush=True)
     l2_bytes = clock.flushed.numel() * 2
     for dtype in dtypes:
         element_bytes = torch.empty(0, dtype=getattr(torch, DTYPES[dtype])).element_size()
         largest = max(rows_ * columns for rows_, columns in options.shapes)
         arena = make_input(torch, dtype, 2 * largest + 4 * l2_bytes // element_bytes + STRIDE_BYTES, clock.device)
-        clock.synchronize()  # Hone reads in another stream
-        read_gbps = hone.read_ceiling_gbps(arena.data_ptr(), arena.numel() * element_bytes // 16 * 16)
-        run["read_gbps"][dtype] = read_gbps
-        print(f"read ceiling {read_gbps:.0f} GB/s, of {arena.numel() * element_bytes >> 20} MiB\n{HEADLINE}", flush=True)
         for name, shape, setting in itertools.product(names, options.shapes, settings_of(options)):
             cells += 1
             if time.perf_counter() - start > options.time:
                 continue
             try:
-                row = compare(torch, hone, clock, geam, name, dtype, shape, setting, arena, options)
+                row = compare(torch, hone, clock, peers, name, dtype, shape, setting, arena, options)
             except (HoneError, RuntimeError) as error:
                 row = {"operation": name, "dtype": dtype, "rows": shape[0], "columns": shape[1], **setting._asdict(),
                        "failed": str(error).splitlines()[0]}
@@ -313,9 +297,9 @@ def main():
             tune(options, folder)
         torch, hone, clock, name = open_all("shapes_vs_torch", options)
         run = run_of(torch, name, options, ["operation", "dtype", "rows", "columns"])
-        run.update(compiled=options.compile, tuned_by="hone tune" if options.hone else "session", read_gbps={})
+        run.update(compiled=options.compile, tuned_by="hone tune" if options.hone else "session")
         measure(torch, hone, clock, options, run)
-    return 0 if all(is_right(row) for row in run["rows"]) else 1
+    return 0 if all(row.get("is_right", False) for row in run["rows"]) else 1
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@
 #define HONE_HAS_SOFTMAX
 #endif
 
-#include "benchmarks/common/reader.h"
+#include "benchmarks/common/ceilings.h"
 
 namespace {
 
@@ -44,11 +45,19 @@ struct Prepared {
   int inputs = 1;
 };
 
+/// The plain reads and copies, and the memory that drives their inputs out of the cache.
+struct Plain {
+  benchmarks::RaceTrack track;
+  benchmarks::Ceilings ceilings;
+
+  explicit Plain(const std::shared_ptr<Device>& device) : track(device), ceilings(device, track) {}
+};
+
 struct Bridge {
   Session session;
   std::mutex mutex;
   std::vector<std::unique_ptr<Prepared>> prepared;
-  std::shared_ptr<const benchmarks::Reader> reader;  ///< the fastest that hone_read_ceiling() found
+  std::optional<Plain> plain;  ///< made when it is first asked for
   std::unique_ptr<const benchmarks::OtherKernel> other;
 
   Bridge(std::shared_ptr<Device> device, const SessionOptions& options) : session(std::move(device), options) {}
@@ -207,28 +216,30 @@ std::int64_t hone_result_values(void* session, int problem) {
   return guarded([&] { return static_cast<Bridge*>(session)->at(problem).result.elements; }, std::int64_t{-1});
 }
 
-/// GB/s of the fastest plain read of `bytes` of the device's memory, by the kernel that hone_read() launches from then
-/// on; −1 when it fails.
-double hone_read_ceiling(void* session, const void* memory, std::int64_t bytes) {
+/// The fastest plain read of `bytes` of the device's memory or, where `out` is not null, copy there, see
+/// benchmarks::Ceilings: found by trying it on `inputs`, `count` copies of the data at multiples of 16 bytes. Valid as
+/// long as the session; null when it fails. Nothing may be in flight.
+const void* hone_plain_move(void* session, const void* const* inputs, int count, void* out, std::int64_t bytes) {
   return guarded(
-      [&] {
+      [&]() -> const void* {
+        if (bytes < 0) throw Error(ErrorCode::invalid_argument, "no " + std::to_string(bytes) + " bytes can be moved");
         Bridge& bridge = *static_cast<Bridge*>(session);
-        const benchmarks::ReadCeiling ceiling = benchmarks::measure_read_ceiling(
-            bridge.session.device(), memory, static_cast<std::size_t>(bytes), nullptr);
-        bridge.reader = ceiling.reader;
-        return ceiling.gbps;
+        const std::lock_guard lock(bridge.mutex);
+        if (!bridge.plain) bridge.plain.emplace(bridge.session.device());
+        return &bridge.plain->ceilings.fastest({inputs, static_cast<std::size_t>(count)}, out,
+                                               static_cast<std::size_t>(bytes));
       },
-      -1.0);
+      nullptr);
 }
 
-/// Enqueues a plain read of `bytes` of the device's memory, which is aligned to 16 bytes. hone_read_ceiling() comes
-/// first, in no other thread. Returns 0.
-int hone_read(void* session, const void* memory, std::int64_t bytes, void* stream) {
+/// "bulk read, 12 chunks of 16 KiB, 132 blocks"
+const char* hone_plain_name(const void* move) { return static_cast<const benchmarks::PlainMove*>(move)->name.c_str(); }
+
+/// Enqueues it on `in`; reads ignore `out`. Returns 0.
+int hone_plain_enqueue(const void* move, const void* in, void* out, void* stream) {
   return guarded(
       [&] {
-        const Bridge& bridge = *static_cast<Bridge*>(session);
-        if (!bridge.reader) throw Error(ErrorCode::invalid_argument, "hone_read() needs hone_read_ceiling() before it");
-        bridge.reader->enqueue(memory, static_cast<std::size_t>(bytes), static_cast<Stream>(stream));
+        static_cast<const benchmarks::PlainMove*>(move)->enqueue(in, out, static_cast<Stream>(stream));
         return 0;
       },
       -1);

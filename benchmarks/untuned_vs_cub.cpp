@@ -237,7 +237,6 @@ bool run(const Options& options) {
                         options.lend ? std::optional(OtherHone{"own", own}) : std::nullopt);
   SweepRun run{.device = device->facts(),
                .budget_ms = options.lend ? options.run.budget_ms : 0,
-               .ceiling = comparison.ceiling(),
                .cells = cells.size()};
   for (const auto& peer : comparison.peers()) run.peers.push_back(fmt::format("{} {}", peer->name(), peer->version()));
   run.missing_peers = missing_peers(*device);

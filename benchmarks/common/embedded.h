@@ -7,7 +7,7 @@
 
 namespace hone::embedded {
 
-/// common/: read_all.cu.
+/// common/: move_all.cu and move_in_bulk.cu.
 std::span<const SourceFile> benchmark_kernels();
 
 /// accuracy/: fill.cu.

@@ -62,6 +62,18 @@ void InputArena::fill(DType dtype, Stream stream) {
   device_->synchronize(stream);
 }
 
+std::vector<const void*> InputArena::inputs(const InputLayout& layout) const {
+  std::vector<const void*> inputs;
+  for (int copy = 0; copy < layout.copies; ++copy) inputs.push_back(at(layout, copy, 0));
+  return inputs;
+}
+
+std::size_t InputArena::readable_bytes(const InputLayout& layout, std::int64_t bytes) const {
+  const auto* const last = static_cast<const std::byte*>(at(layout, layout.copies - 1, 0));
+  const auto left = static_cast<std::size_t>(memory_.as<std::byte>() + memory_.size_bytes() - last);
+  return std::min(static_cast<std::size_t>(bytes), left);
+}
+
 long double InputArena::sum_of_first(std::int64_t n) const {
   const auto count = static_cast<std::int64_t>(values_.size());
   const auto sum = [&](std::int64_t elements) {

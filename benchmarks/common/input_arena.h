@@ -38,6 +38,12 @@ class InputArena {
   /// Array `input` of copy `turn` modulo the number of copies.
   void* at(const InputLayout& layout, int turn, int input) const;
 
+  /// The first array of each copy.
+  std::vector<const void*> inputs(const InputLayout& layout) const;
+
+  /// `bytes`, or what is left of the arena behind the beginning of the last copy.
+  std::size_t readable_bytes(const InputLayout& layout, std::int64_t bytes) const;
+
   /// The sum of the first n elements, exact but for the rounding of a long double. Only after fill().
   long double sum_of_first(std::int64_t n) const;
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "benchmarks/common/interleaved.h"
-#include "benchmarks/common/reader.h"
+#include "benchmarks/common/mover.h"
 
 namespace hone::benchmarks {
 

@@ -55,7 +55,7 @@ nlohmann::ordered_json to_json(const LadderRow& row) {
           {"us", row.timing.median_us},
           {"spread_us", row.timing.spread_us},
           {"gbps", found},
-          {"percent_of_ceiling", 100 * found / row.ceiling_gbps},
+          {"percent_of_ceiling", row.percent_of_ceiling()},
           {"is_right", row.fault.empty()}};
 }
 
@@ -137,6 +137,7 @@ bool run(const Options& options) {
     bytes = std::max(bytes, InputArena::bytes_for(DType::f32, size.rows * size.columns, 1));
   InputArena arena(device, bytes);
   const RaceTrack track(device);
+  Ceilings ceilings(device, track);
   arena.fill(DType::f32, nullptr);
   fmt::print("{}, {} of f32 in a {}, {}\n", device->facts().name, options.what, options.context, today());
 
@@ -145,17 +146,11 @@ bool run(const Options& options) {
   if (is_sum) say_left_out(device->facts(), json);
   std::vector<LadderRow> rows;
   for (const Size& size : sizes) {
-    std::vector<LadderRow> found = is_sum ? run_ladder(session, arena, track, size.columns, context, options.timing)
-                                          : run_matrix_ladder(ladder_of(options.what).ladder, session, arena, track,
-                                                              size.rows, size.columns, context, options.timing);
+    std::vector<LadderRow> found =
+        is_sum ? run_ladder(session, arena, track, ceilings, size.columns, context, options.timing)
+               : run_matrix_ladder(ladder_of(options.what).ladder, session, arena, track, ceilings, size.rows,
+                                   size.columns, context, options.timing);
     for (LadderRow& row : found) rows.push_back(std::move(row));
-  }
-  if (is_sum) {
-    const ReadCeiling read = measure_read_ceiling(device, arena.data(), arena.size_bytes(), nullptr);
-    for (LadderRow& row : rows) row.ceiling_gbps = read.gbps;
-    json["read_ceiling_gbps"] = read.gbps;
-    json["read_ceiling_kernel"] = read.kernel;
-    fmt::print("read ceiling {:.0f} GB/s ({})\n", read.gbps, read.kernel);
   }
   fmt::print("\n{}\n{}", ladder_table(rows), is_sum ? sum_legend() : matrix_legend(ladder_of(options.what).ladder));
 

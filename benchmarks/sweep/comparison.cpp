@@ -43,17 +43,13 @@ bool agree(std::string_view operation, const std::vector<long double>& ours, con
   return true;
 }
 
-/// Returns an address that a Reader can begin with: no later than `memory`, and within the same allocation, which is
+/// Returns an address that a Mover can begin with: no later than `memory`, and within the same allocation, which is
 /// aligned.
 const void* aligned_down(const void* memory) {
   return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(memory) / kPackBytes * kPackBytes);
 }
 
 }  // namespace
-
-double Row::percent_of_read() const {
-  return read.batches == 0 ? std::numeric_limits<double>::quiet_NaN() : 100 * read.median_us / hone.median_us;
-}
 
 double Row::ratio_to(std::string_view peer) const {
   for (const PeerTiming& one : peers)
@@ -83,6 +79,8 @@ class Comparison::Seat {
   std::span<const void* const> inputs(int turn) const {
     return std::span(buffers_of(turn)).first(static_cast<std::size_t>(layout_.inputs));
   }
+
+  int copies() const { return layout_.copies; }
 
   void enqueue(int turn, Stream stream) { call_.enqueue(buffers_of(turn), stream); }
 
@@ -131,10 +129,10 @@ Comparison::Comparison(Session& session, std::vector<std::unique_ptr<Peer>> peer
       other_(std::move(other)),
       arena_(session.device(), arena_bytes(*session.device(), cells)),
       track_(session.device()),
+      ceilings_(session.device(), track_),
       stream_(*session.device()) {
   arena_.fill(DType::f32, stream());
   filled_with_ = info(DType::f32).name;
-  ceiling_ = measure_read_ceiling(session.device(), arena_.data(), arena_.size_bytes(), stream());
 }
 
 std::vector<Row> Comparison::run(const Cell& cell) {
@@ -181,23 +179,25 @@ std::vector<Row> Comparison::run(const Cell& cell) {
     rows.push_back(std::move(row));
   }
 
-  if (!seats.empty() && seats.front()->inputs(0).size() == 1) {
-    const Seat& seat = *seats.front();
-    const auto bytes = static_cast<std::size_t>(cell.n) * info(cell.dtype).size_bytes;
-    contestants.push_back({"plain read", [&reader = *ceiling_.reader, &seat, bytes](int turn, Stream stream) {
-                             reader.enqueue(aligned_down(seat.inputs(turn).front()), bytes, stream);
-                           }});
-  }
+  if (rows.empty()) return rows;
+  // The arrays of a call lie one behind the other.
+  const Seat& first = *seats.front();
+  const auto input_bytes = static_cast<std::size_t>(cell.n) * info(cell.dtype).size_bytes * first.inputs(0).size();
+  std::vector<const void*> inputs;
+  for (int copy = 0; copy < first.copies(); ++copy) inputs.push_back(aligned_down(first.inputs(copy).front()));
+  const PlainMove& read = ceilings_.fastest(inputs, nullptr, input_bytes);
+  contestants.push_back({read.name, [&](int turn, Stream stream) {
+                           read.enqueue(inputs[static_cast<std::size_t>(turn) % inputs.size()], nullptr, stream);
+                         }});
 
-  const std::size_t bytes = rows.empty() ? 0 : static_cast<std::size_t>(rows.front().bytes);
+  const auto bytes = static_cast<std::size_t>(rows.front().bytes);
   const std::vector<Timing> timings = track_.time(stream(), cell.setting, contestants, bytes, options_);
   std::size_t next = 0;
   for (Row& row : rows) {
     row.hone = timings[next++];
     for (PeerTiming& peer : row.peers) peer.timing = timings[next++];
   }
-  if (next < timings.size())
-    for (Row& row : rows) row.read = timings[next];
+  for (Row& row : rows) row.read = {read.name, timings[next]};
   return rows;
 }
 

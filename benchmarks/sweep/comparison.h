@@ -9,10 +9,10 @@
 #include <hone/own_stream.h>
 #include <hone/session.h>
 
+#include "benchmarks/common/ceilings.h"
 #include "benchmarks/common/figures.h"
 #include "benchmarks/common/input_arena.h"
 #include "benchmarks/common/race_track.h"
-#include "benchmarks/common/reader.h"
 #include "benchmarks/peers/peer.h"
 #include "benchmarks/sweep/cells.h"
 
@@ -26,11 +26,11 @@ struct Row {
   Timing hone = {};
   std::string policy = {};      ///< Hone's winner
   std::string source = {};      ///< "tuned", "model", or the kind of a loan
-  Timing read = {};             ///< a plain read of the input, at an aligned address; of no time where there are two
+  PlainTiming read = {};        ///< of as many bytes, from an aligned address on
   std::vector<PeerTiming> peers = {};
 
-  /// Hone's speed over that of the plain read, in percent; NaN where there is none.
-  double percent_of_read() const;
+  Ceiling ceiling() const { return ceiling_of(read, hone, peers); }
+  double percent_of_ceiling() const { return ceiling().percent(hone); }
 
   /// How many times as long the peer takes; NaN when it does not take part.
   double ratio_to(std::string_view peer) const;
@@ -56,7 +56,6 @@ class Comparison {
   void set_cell_ms(double cap_ms) { options_.cap_ms = cap_ms; }
 
   const std::vector<std::unique_ptr<Peer>>& peers() const { return peers_; }
-  const ReadCeiling& ceiling() const { return ceiling_; }
   /// The time that preparing took.
   double tuning_seconds() const { return tuning_seconds_; }
   Stream stream() const { return stream_.get(); }
@@ -71,8 +70,8 @@ class Comparison {
   std::optional<OtherHone> other_;
   InputArena arena_;
   RaceTrack track_;
+  Ceilings ceilings_;
   OwnStream stream_;
-  ReadCeiling ceiling_;
   std::string filled_with_;  ///< the dtype that the arena is full of
   double tuning_seconds_ = 0;
 };

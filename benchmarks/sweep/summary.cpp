@@ -22,10 +22,6 @@ constexpr std::int64_t kLargeBytes = std::int64_t{256} << 20;
 std::string_view operation_of(const Row& row) { return reduce_family().operations()[row.cell.operation]; }
 std::string_view dtype_of(const Row& row) { return info(row.cell.dtype).name; }
 
-double percent_of(const ReadCeiling& ceiling, const Row& row) {
-  return 100 * gbps(static_cast<double>(row.bytes), row.hone.median_us) / ceiling.gbps;
-}
-
 std::string describe(const Row& row) {
   return fmt::format("{} {} n={}{} in a {}", operation_of(row), dtype_of(row), row.cell.n,
                      row.offset == 0 ? "" : fmt::format(" offset {}", row.offset), name(row.cell.setting));
@@ -95,22 +91,24 @@ std::string worst_table(const std::vector<Row>& rows, const std::string& peer) {
   return text;
 }
 
-/// Large cells by their share of a ceiling, the furthest from it first.
-template <class Percent>
-std::string share_table(const std::vector<Row>& rows, std::string_view ceiling, Percent percent) {
+/// Large cells by their share of the ceiling, the furthest from it first.
+std::string share_table(const std::vector<Row>& rows) {
   std::vector<const Row*> large;
   for (const Row& row : rows)
-    if (row.bytes >= kLargeBytes && !std::isnan(percent(row))) large.push_back(&row);
+    if (row.bytes >= kLargeBytes && !std::isnan(row.percent_of_ceiling())) large.push_back(&row);
   if (large.empty()) return "";
-  std::sort(large.begin(), large.end(), [&](const Row* a, const Row* b) { return percent(*a) < percent(*b); });
+  const auto percent = [](const Row* row) { return row->percent_of_ceiling(); };
+  std::sort(large.begin(), large.end(), [&](const Row* a, const Row* b) { return percent(a) < percent(b); });
   std::string text =
-      fmt::format("\nOf {}, arrays of {} MiB and more: {} of {} cells reach 98 %; furthest from it:\n", ceiling,
+      fmt::format("\nOf the fastest that anyone read the array, {} MiB and more: {} of {} cells reach 98 %; furthest "
+                  "from it:\n",
                   kLargeBytes >> 20,
-                  std::count_if(large.begin(), large.end(), [&](const Row* row) { return percent(*row) >= 98; }),
+                  std::count_if(large.begin(), large.end(), [&](const Row* row) { return percent(row) >= 98; }),
                   large.size());
   for (std::size_t i = 0; i < std::min(large.size(), kWorstCells); ++i)
-    text += fmt::format("  {:>5.1f} %  {:<48} {:>7.0f} GB/s by {}\n", percent(*large[i]), describe(*large[i]),
-                        gbps(static_cast<double>(large[i]->bytes), large[i]->hone.median_us), large[i]->policy);
+    text += fmt::format("  {:>5.1f} %  {:<48} {:>7.0f} GB/s by {}; the fastest: {}\n", percent(large[i]),
+                        describe(*large[i]), gbps(static_cast<double>(large[i]->bytes), large[i]->hone.median_us),
+                        large[i]->policy, large[i]->ceiling().by);
   return text;
 }
 
@@ -145,9 +143,9 @@ std::string disagreements(const std::vector<Row>& rows) {
 }  // namespace
 
 std::string headline(const SweepRun& run) {
-  return fmt::format("{}, CUDA {}, Hone{}{}, {}\nread ceiling {:.0f} GB/s ({})\n{}", run.device.name,
+  return fmt::format("{}, CUDA {}, Hone{}{}, {}\n{}", run.device.name,
                      cuda_version().empty() ? "none" : cuda_version(), run.peers.empty() ? "" : " against ",
-                     fmt::join(run.peers, ", "), today(), run.ceiling.gbps, run.ceiling.kernel,
+                     fmt::join(run.peers, ", "), today(),
                      run.missing_peers.empty() ? "" : run.missing_peers + "\n");
 }
 
@@ -159,17 +157,17 @@ std::string ratio_summary(const std::vector<double>& ratios) {
                      behind == 0 ? "" : fmt::format(", {} behind", behind));
 }
 
-std::string row_table(const std::vector<Row>& rows, const ReadCeiling& ceiling) {
+std::string row_table(const std::vector<Row>& rows) {
   const std::vector<std::string> peers = names_of_peers(rows);
-  std::string text = fmt::format("{:<15}{:<6}{:>11} {:<15}{:>6}{:>10}{:>8}{:>7}{:>7}", "operation", "dtype", "n", "in",
-                                 "offset", "Hone us", "GB/s", "% ceil", "% read");
+  std::string text = fmt::format("{:<15}{:<6}{:>11} {:<15}{:>6}{:>10}{:>8}{:>7}", "operation", "dtype", "n", "in",
+                                 "offset", "Hone us", "GB/s", "% ceil");
   for (const std::string& peer : peers) text += fmt::format("{:>10}{:>7}", peer + " us", "ratio");
   text += "\n";
   for (const Row& row : rows) {
-    text += fmt::format("{:<15}{:<6}{:>11} {:<15}{:>6}{:>10.2f}{:>8.0f}{:>7.1f}{:>7.1f}", operation_of(row),
+    text += fmt::format("{:<15}{:<6}{:>11} {:<15}{:>6}{:>10.2f}{:>8.0f}{:>7.1f}", operation_of(row),
                         dtype_of(row), row.cell.n, name(row.cell.setting), row.offset,
                         row.hone.median_us, gbps(static_cast<double>(row.bytes), row.hone.median_us),
-                        percent_of(ceiling, row), row.percent_of_read());
+                        row.percent_of_ceiling());
     for (const std::string& peer : peers) {
       const auto found =
           std::find_if(row.peers.begin(), row.peers.end(), [&](const PeerTiming& p) { return p.peer == peer; });
@@ -184,9 +182,7 @@ std::string row_table(const std::vector<Row>& rows, const ReadCeiling& ceiling) 
 std::string summary_tables(const std::vector<Row>& rows, const SweepRun& run) {
   std::string text;
   for (const std::string& peer : names_of_peers(rows)) text += peer_table(rows, peer) + worst_table(rows, peer);
-  text += share_table(rows, "the read ceiling", [&](const Row& row) { return percent_of(run.ceiling, row); });
-  text += share_table(rows, "a plain read of the same array", [](const Row& row) { return row.percent_of_read(); });
-  text += misaligned_table(rows) + disagreements(rows);
+  text += share_table(rows) + misaligned_table(rows) + disagreements(rows);
   text += fmt::format("\n{} of {} cells in {:.0f} s, of which tuning took {:.0f} s\n", run.measured_cells, run.cells,
                       run.total_seconds, run.tuning_seconds);
   if (run.measured_cells < run.cells)
@@ -198,8 +194,6 @@ nlohmann::ordered_json to_json(const std::vector<Row>& rows, const SweepRun& run
   nlohmann::ordered_json json = run_json(run.device, run.budget_ms,
                                          {"operation", "dtype", "n", "offset", "context", "company"});
   json["peers"] = run.peers;
-  json["read_ceiling_gbps"] = run.ceiling.gbps;
-  json["read_ceiling_kernel"] = run.ceiling.kernel;
   json["tuning_seconds"] = run.tuning_seconds;
   json["total_seconds"] = run.total_seconds;
   json["cells"] = run.cells;
@@ -210,11 +204,10 @@ nlohmann::ordered_json to_json(const std::vector<Row>& rows, const SweepRun& run
                                {"n", row.cell.n},
                                {"offset", row.offset},
                                {"bytes", row.bytes},
-                               {"percent_of_ceiling", percent_of(run.ceiling, row)},
                                {"variant", row.policy},
                                {"source", row.source}};
     add_timings(one, row.cell.setting, row.hone, row.peers);
-    if (row.read.batches > 0) one["ceiling_us"] = row.read.median_us;
+    add_ceiling(one, row.read, row.hone, row.peers);
     json["rows"].push_back(std::move(one));
   }
   return json;

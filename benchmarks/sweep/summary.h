@@ -18,14 +18,13 @@ struct SweepRun {
   int budget_ms = 0;                     ///< of tuning, a problem; 0: nothing is tuned
   std::vector<std::string> peers = {};   ///< "CUB 3.0.1"
   std::string missing_peers = {};
-  ReadCeiling ceiling;
   double tuning_seconds = 0;
   double total_seconds = 0;
   std::size_t cells = 0;            ///< that were asked for; fewer were measured if the time was over
   std::size_t measured_cells = 0;
 };
 
-/// One line: where, with what, the ceiling.
+/// Where, and with what.
 std::string headline(const SweepRun& run);
 
 /// A ratio below this is more than the noise of a timing behind.
@@ -36,7 +35,7 @@ inline constexpr double kBehind = 0.98;
 std::string ratio_summary(const std::vector<double>& ratios);
 
 /// Every row, a line each.
-std::string row_table(const std::vector<Row>& rows, const ReadCeiling& ceiling);
+std::string row_table(const std::vector<Row>& rows);
 
 /// By context and peer: geometric mean and worst of the ratios by operation; the worst cells; how far from the ceiling
 /// the large arrays are; misaligned against aligned.

@@ -50,6 +50,17 @@ assert "Losses: 1" in text and "Ties: 1" in text and "Wins: 3" in text and "powe
 assert [line for line in text.splitlines() if "paced n=7" in line][0].endswith("* Hone")
 assert "2 cells are left out" in text
 
+# A peer that is not there, and one that fails in some cells or processes, are named, and the others are compared.
+absent = [run(row("softmax", 10, 12, failed_peers={"QuACK": "rows are too long"}), row("row_sum", 10, 12)) for _ in range(2)]
+for one in absent:
+    one["missing_peers"] = {"Liger": "ModuleNotFoundError: No module named 'liger_kernel'"}
+absent[1]["rows"][1]["peers"]["QuACK"] = {"us": 11, "host_share": 0.0, "agrees": True}
+fewer = program.findings(absent, "", "", {})
+assert [cell["peer"] for cell in fewer["cells"]] == ["CUB", "CUB"] and fewer["lacking"] == 1
+assert fewer["absent"] == {"Liger": "ModuleNotFoundError: No module named 'liger_kernel'",
+                           "QuACK": "failed 2 times: rows are too long"}
+assert "Liger is absent: ModuleNotFoundError" in program.table(fewer)
+
 # A program that writes its process's row, and what it was called with.
 STAND_IN = """
 import json, os, sys

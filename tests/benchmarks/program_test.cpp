@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <fstream>
 #include <stdexcept>
 
@@ -71,6 +72,30 @@ TEST(BenchmarkProgram, RowsOfAllProgramsHaveTheSameFigures) {
   EXPECT_EQ(row["host_share"], 0.5);
   EXPECT_EQ(row["peers"]["CUB"]["ratio"], 1.5);
   EXPECT_EQ(row["peers"]["CUB"]["agrees"], false);
+}
+
+TEST(BenchmarkProgram, CeilingIsTheLeastTimeOfWhoeverIsRight) {
+  const Timing hone{.median_us = 2}, read{.median_us = 1.5}, faster{.median_us = 1}, wrong{.median_us = 0.5};
+  const std::vector<PeerTiming> peers{{"CUB", faster}, {"off", wrong, false}};
+  EXPECT_EQ(ceiling_of({"bulk read", read}, hone, {}).by, "bulk read");
+  EXPECT_DOUBLE_EQ(ceiling_of({"bulk read", read}, hone, {}).percent(hone), 75);
+  EXPECT_EQ(ceiling_of({"bulk read", read}, hone, peers).by, "CUB");
+  EXPECT_DOUBLE_EQ(ceiling_of({"read", {.median_us = 3}}, hone, {}).percent(hone), 100) << "Hone's own call counts";
+  nlohmann::ordered_json row;
+  add_ceiling(row, {"bulk read", read}, hone, peers);
+  EXPECT_EQ(row["ceiling_us"], 1);
+  EXPECT_EQ(row["ceiling_by"], "CUB");
+  EXPECT_EQ(row["percent_of_ceiling"], 50);
+  EXPECT_EQ(row["plain_us"], 1.5);
+}
+
+TEST(BenchmarkProgram, WhatAddsNoTimeAmongOthersIsNoCeiling) {
+  const Timing nothing{.median_us = -0.1}, hone{.median_us = 2};
+  EXPECT_DOUBLE_EQ(ceiling_of({"read", nothing}, hone, {}).us, 2);
+  EXPECT_TRUE(std::isnan(ceiling_of({"read", hone}, nothing, {}).percent(nothing)));
+  nlohmann::ordered_json row;
+  add_ceiling(row, {"read", nothing}, nothing, {});
+  EXPECT_FALSE(row.contains("ceiling_us"));
 }
 
 TEST(BenchmarkProgram, JsonFilesAreWrittenWholeOrRefusedByName) {

@@ -108,10 +108,24 @@ row = {}
 bench.add_timings(row, bench.Setting("graph", "others"), bench.Timing(2.0, 0.1, 0.0), {"A": (bench.Timing(3.0, 0.2, 0.5), True)})
 assert row["context"] == "graph" and row["company"] == "others" and row["hone_us"] == 2.0
 assert row["peers"] == {"A": {"us": 3.0, "spread_us": 0.2, "host_share": 0.5, "ratio": 1.5, "agrees": True}}
+
+# The ceiling is the least time of whoever is right; among others, a call may add nothing.
+row["peers"]["B"] = {"us": 0.5, "agrees": False}
+bench.add_ceiling(row, "bulk read", bench.Timing(1.5, 0.1, 0.0))
+assert (row["ceiling_us"], row["ceiling_by"], row["percent_of_ceiling"]) == (1.5, "bulk read", 75)
+bench.add_ceiling(row, "bulk read", bench.Timing(2.5, 0.1, 0.0))
+assert (row["ceiling_by"], row["percent_of_ceiling"]) == ("Hone", 100) and bench.share_text(row) == "  100.0"
+row["peers"]["A"]["us"] = 1.0
+bench.add_ceiling(row, "bulk read", bench.Timing(-0.1, 0.1, 0.0))
+assert (row["ceiling_by"], row["percent_of_ceiling"]) == ("A", 50)
+nothing = {"hone_us": -0.2, "peers": {}}
+bench.add_ceiling(nothing, "bulk read", bench.Timing(1.0, 0.1, 0.0))
+assert "ceiling_us" not in nothing and bench.share_text(nothing) == "      -"
 with hone.holding(0):
     result_of("sum", "f32", ctypes.c_float, 0)
 
 import shapes_vs_torch as shapes  # noqa: E402
+import torch_peers as peers  # noqa: E402
 
 # A matrix of 20 x 50 floats.
 for kind in ("transpose", "copy"):
@@ -126,15 +140,24 @@ except bench.HoneError as error:
     assert "'transposed'" in str(error), error
 else:
     raise AssertionError("an unknown kind was accepted")
-read = hone.read(ctypes.addressof(values) // 16 * 16 + 16, 3200, 0)
+
+# Plain reads and copies, each chosen for its number of bytes.
+aligned = ctypes.addressof(values) // 16 * 16 + 16
+name, (first, second) = hone.plain([aligned, aligned + 320], 0, 3200, 0)
+assert name.startswith("read, 256 threads x 4 loads"), name
+first()
+copied = (ctypes.c_float * 1000)()
+to = ctypes.addressof(copied) // 16 * 16 + 16
+name, (first, second) = hone.plain([aligned, aligned + 320], to, 3200, 0)
+assert name.startswith("copy, ") or name == "the device's own copy", name
+second()
+assert ctypes.string_at(to, 3200) == ctypes.string_at(aligned + 320, 3200)
 try:
-    read()
+    hone.plain([aligned], to, -16, 0)
 except bench.HoneError as error:
-    assert "hone_read_ceiling" in str(error), error
+    assert "-16" in str(error), error
 else:
-    raise AssertionError("something was read by a kernel that was not chosen yet")
-assert hone.read_ceiling_gbps(ctypes.addressof(values) // 16 * 16 + 16, 3200) > 0
-read()
+    raise AssertionError("a negative number of bytes was copied")
 
 assert shapes.parse_shapes("2^23x8,12289x4097") == [(1 << 23, 8), (12289, 4097)]
 for text in ("12", "3x", "0x5", "2x3x4"):
@@ -173,23 +196,23 @@ with tempfile.TemporaryDirectory() as folder:
 
 # The table, of a cell that was measured and one that was not.
 row = {"operation": "transpose", "dtype": "f16", "rows": 12289, "columns": 4097, "variant": "", "tuning_s": 0.4,
-       "bytes": 1 << 28, "gbps": 2684.0, "ceiling_gbps": 3000.0, "percent_of_ceiling": 89.5}
+       "bytes": 1 << 28, "gbps": 2684.0, "percent_of_ceiling": 89.5, "is_right": True, "failed_peers": {}}
 stream = bench.Setting("stream", "itself")
 bench.add_timings(row, stream, bench.Timing(100.0, 1.0, 0.0), {"PyTorch": (bench.Timing(250.0, 1.0, 0.0), True)})
 assert shapes.row_text(row).split()[:10] == ["transpose", "f16", "12289", "x", "4097", "stream", "itself", "100.0", "2684", "89.5"]
 assert shapes.row_text(row).endswith("PyTorch 250.0 2.50")
 wrong = {**row, "peers": {"PyTorch": {**row["peers"]["PyTorch"], "agrees": False}}}
-assert "DIFFERENT" in shapes.row_text(wrong)
-assert "DIFFERENT" in shapes.row_text({**wrong, "agrees_with_f64": False})
-assert shapes.row_text({**wrong, "agrees_with_f64": True}).endswith("PyTorch's result is off")
+assert "DIFFERENT" in shapes.row_text({**wrong, "is_right": False})
+assert shapes.row_text(wrong).endswith("PyTorch's result is off")
+assert shapes.row_text({**row, "failed_peers": {"QuACK": "no memory"}}).endswith("2.50  QuACK failed: no memory")
 failed = {"operation": "row_sum", "dtype": "f16", "rows": 1, "columns": 2, **stream._asdict(), "failed": "no memory"}
-assert "FAILED: no memory" in shapes.row_text(failed) and not shapes.is_right(failed)
+assert "FAILED: no memory" in shapes.row_text(failed)
 small = {**row, "bytes": 1 << 20, "percent_of_ceiling": 1.0, "peers": {"PyTorch": {**row["peers"]["PyTorch"], "ratio": 10.0}}}
 assert ("PyTorch  stream itself transpose        f16     5.00   2.50 of 2      89.5   89.5 of 1"
         in shapes.summary_text([row, small, failed]))
 
 # cublas<t>geam is asked for the transposed of a matrix that it sees as one of columns.
-geam, asked = object.__new__(shapes.Geam), []
+geam, asked = object.__new__(peers.Geam), []
 geam.handle = ctypes.c_void_p(7)
 geam.library = types.SimpleNamespace(cublasSetStream_v2=lambda handle, stream: 0,
                                      cublasSgeam=lambda *arguments: asked.append(arguments) or 0)
