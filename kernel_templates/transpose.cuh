@@ -25,15 +25,20 @@ struct Transpose {
   using Tile = typename Steps::Tile;
   using Blocks = typename Steps::Blocks;
 
+  /// Moves one tile, or a pair, of which both are loaded before either is stored.
   template <bool kFull>
-  static __device__ void move(const Given& given, const Place& at, Tile& tile, bool is_first) {
+  static __device__ void move(const Given& given, const Place& one, const Place& other, bool is_pair, bool is_first,
+                              Tile* tiles) {
     const long long in_pitch = Steps::launder(given.in_pitch), out_pitch = Steps::launder(given.out_pitch);
-    Blocks blocks;
-    Steps::template load<kFull>(at, in_pitch, blocks);
-    if (!is_first) __syncthreads();  // the previous tile has been stored
-    Steps::template stage<kFull>(at, in_pitch, blocks, tile);
+    Blocks of_one, of_other;
+    Steps::template load<kFull>(one, in_pitch, of_one);
+    if (is_pair) Steps::template load<kFull>(other, in_pitch, of_other);
+    if (!is_first) __syncthreads();  // the previous tiles have been stored
+    Steps::template stage<kFull>(one, in_pitch, of_one, tiles[0]);
+    if (is_pair) Steps::template stage<kFull>(other, in_pitch, of_other, tiles[1]);
     __syncthreads();
-    Steps::template store<kFull>(at, out_pitch, tile);
+    Steps::template store<kFull>(one, out_pitch, tiles[0]);
+    if (is_pair) Steps::template store<kFull>(other, out_pitch, tiles[1]);
   }
 
   static __device__ void transpose(const TransposeArguments& arguments) {
@@ -45,24 +50,9 @@ struct Transpose {
     const Index tiles = given.batch * tile_rows * tile_columns;
     for (Index index = blockIdx.x; index < tiles; index += gridDim.x) {
       const Place at = Steps::place(given, tile_position<kOrder>(tile_rows, tile_columns, index));
-      if (at.is_full()) move<true>(given, at, tile, index == blockIdx.x);
-      else move<false>(given, at, tile, index == blockIdx.x);
+      if (at.is_full()) move<true>(given, at, at, false, index == blockIdx.x, &tile);
+      else move<false>(given, at, at, false, index == blockIdx.x, &tile);
     }
-  }
-
-  template <bool kFull>
-  static __device__ void exchange(const Given& given, const Place& one, const Place& other, bool is_pair,
-                                  Tile (&tiles)[2]) {
-    const long long in_pitch = Steps::launder(given.in_pitch), out_pitch = Steps::launder(given.out_pitch);
-    Blocks of_one, of_other;
-    Steps::template load<kFull>(one, in_pitch, of_one);
-    if (is_pair) Steps::template load<kFull>(other, in_pitch, of_other);
-    __syncthreads();  // the previous pair has been stored
-    Steps::template stage<kFull>(one, in_pitch, of_one, tiles[0]);
-    if (is_pair) Steps::template stage<kFull>(other, in_pitch, of_other, tiles[1]);
-    __syncthreads();  // both tiles are loaded and may be overwritten
-    Steps::template store<kFull>(one, out_pitch, tiles[0]);
-    if (is_pair) Steps::template store<kFull>(other, out_pitch, tiles[1]);
   }
 
   /// Square matrices, possibly in place: each block loads a tile and its mirror image before it stores either. The
@@ -84,8 +74,8 @@ struct Transpose {
       const Index row = is_upper ? fold : n - 1 - fold;
       const Index column = row + (is_upper ? in_fold : in_fold - (n - fold));
       const Place one = Steps::place(given, {matrix, row, column}), other = Steps::place(given, {matrix, column, row});
-      if (one.is_full() && other.is_full()) exchange<true>(given, one, other, row != column, tiles);
-      else exchange<false>(given, one, other, row != column, tiles);
+      if (one.is_full() && other.is_full()) move<true>(given, one, other, row != column, false, tiles);
+      else move<false>(given, one, other, row != column, false, tiles);
     }
   }
 };

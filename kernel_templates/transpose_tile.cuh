@@ -13,27 +13,24 @@ __device__ void transpose_block(const ElementPack<T, kWidth> (&block)[kWidth],
   if constexpr (kWidth == 1) {
     transposed[0] = block[0];
   } else if constexpr (sizeof(T) == 2 && kWidth * sizeof(T) % 4 == 0) {
-#pragma unroll
-    for (unsigned c = 0; c < kWidth; ++c)
-#pragma unroll
-      for (unsigned r = 0; r < kWidth; r += 2)
-        transposed[c].parts[r / 2] =
-            __byte_perm(block[r].parts[c / 2], block[r + 1].parts[c / 2], c % 2 == 0 ? 0x5410 : 0x7632);
+    unrolled<kWidth>([&](unsigned c) {
+      unrolled<kWidth / 2>([&](unsigned r) {
+        transposed[c].parts[r] =
+            __byte_perm(block[2 * r].parts[c / 2], block[2 * r + 1].parts[c / 2], c % 2 == 0 ? 0x5410 : 0x7632);
+      });
+    });
   } else if constexpr (sizeof(T) == 1 && kWidth % 4 == 0) {
-#pragma unroll
-    for (unsigned c = 0; c < kWidth; c += 4) {
-#pragma unroll
-      for (unsigned r = 0; r < kWidth; r += 4) {
-        const unsigned a = block[r].parts[c / 4], b = block[r + 1].parts[c / 4];
-        const unsigned d = block[r + 2].parts[c / 4], e = block[r + 3].parts[c / 4];
-        const unsigned ab_low = __byte_perm(a, b, 0x5140), ab_high = __byte_perm(a, b, 0x7362);
-        const unsigned de_low = __byte_perm(d, e, 0x5140), de_high = __byte_perm(d, e, 0x7362);
-        transposed[c].parts[r / 4] = __byte_perm(ab_low, de_low, 0x5410);
-        transposed[c + 1].parts[r / 4] = __byte_perm(ab_low, de_low, 0x7632);
-        transposed[c + 2].parts[r / 4] = __byte_perm(ab_high, de_high, 0x5410);
-        transposed[c + 3].parts[r / 4] = __byte_perm(ab_high, de_high, 0x7632);
-      }
-    }
+    unrolled<kWidth / 4>([&](unsigned c) {
+      unrolled<kWidth / 4>([&](unsigned r) {
+        const auto word = [&](unsigned i) { return block[4 * r + i].parts[c]; };
+        const unsigned ab_low = __byte_perm(word(0), word(1), 0x5140), ab_high = __byte_perm(word(0), word(1), 0x7362);
+        const unsigned de_low = __byte_perm(word(2), word(3), 0x5140), de_high = __byte_perm(word(2), word(3), 0x7362);
+        transposed[4 * c].parts[r] = __byte_perm(ab_low, de_low, 0x5410);
+        transposed[4 * c + 1].parts[r] = __byte_perm(ab_low, de_low, 0x7632);
+        transposed[4 * c + 2].parts[r] = __byte_perm(ab_high, de_high, 0x5410);
+        transposed[4 * c + 3].parts[r] = __byte_perm(ab_high, de_high, 0x7632);
+      });
+    });
   } else {
     unrolled<kWidth>([&](unsigned c) { unrolled<kWidth>([&](unsigned r) { transposed[c].set(r, block[r][c]); }); });
   }
@@ -88,8 +85,7 @@ struct TransposeTile {
     unsigned across, down;
   };
 
-  /// The same value, unknown to the compiler, so its multiples are computed when they are needed and not kept in
-  /// registers from tile to tile (register pressure).
+  /// The same value, unknown to the compiler, which would keep its multiples in registers from tile to tile.
   static __device__ long long launder(long long value) {
 #ifndef HONE_HOST_DEVICE
     asm volatile("" : "+l"(value));
@@ -135,8 +131,7 @@ struct TransposeTile {
     });
   }
 
-  /// Transposes the blocks in registers and stores them in shared memory. Blocks at the edge of the matrix are copied
-  /// from global memory element by element.
+  /// Transposes the blocks in registers and stores them in shared memory; copies those at the edge by elements.
   template <bool kFull>
   static __device__ void stage(const Place& at, long long pitch, const Blocks& blocks, Tile& tile) {
     unrolled<kRounds>([&](unsigned round) {
