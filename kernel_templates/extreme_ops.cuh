@@ -25,7 +25,7 @@ struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>,
     if (kIgnoreNan && is_nan(y)) return identity();
     return {y, y};
   }
-  template <class ElementPack, unsigned kPacks>
+  template <bool kWithWarp = false, class ElementPack, unsigned kPacks>
   static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     if constexpr (kInBytes<In, ElementPack>)
       state = combine(state, {convert<Acc>(extreme_of_bytes<false, In>(tile)),
@@ -104,29 +104,22 @@ struct ArgReduce
     }
   }
 
-  static __device__ void accumulate(State& state, const auto& tile, Index first, Index stride) {
-    const Acc value = first_value(tile);
-    if (kIgnoreNan && is_nan(value)) return;
-    const Rank rank = rank_of(value), so_far = state.rank;
-    if (rank < so_far || (rank == so_far && state.index != kNowhere)) return;
-    state = {rank, lowest_index(value, tile, first, stride)};
-  }
-
   /// Bytes have few values, so the maximum is found soon. But each lane alone would look up the index of each of its
   /// own maxima, and with divergence some lane of the warp always does. So lanes share the warp's maximum and look up
   /// only values above it. `rank` is then the warp's in all lanes; `index` is kNowhere in lanes without the value.
-  template <class ElementPack, unsigned kPacks>
-  static __device__ void accumulate_with_warp(State& state, const ElementPack (&tile)[kPacks], Index first,
-                                              Index stride) {
-    if constexpr (kHasWarpInstructions && kInBytes<In, ElementPack>) {
+  template <bool kWithWarp = false, class ElementPack, unsigned kPacks>
+  static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
+    const Acc value = first_value(tile);
+    if (kIgnoreNan && is_nan(value)) return;
+    const Rank rank = rank_of(value), so_far = state.rank;
+    if constexpr (kWithWarp && kHasWarpInstructions && kInBytes<In, ElementPack>) {
       static_assert(kSame<Acc, int>, "no byte may have the identity's rank");
-      const Acc value = first_value(tile);
-      const Rank rank = rank_of(value);
       const Rank of_warp = __reduce_max_sync(kFullMask, rank);
-      if (of_warp <= state.rank) return;
+      if (of_warp <= so_far) return;
       state = {of_warp, rank == of_warp ? lowest_index(value, tile, first, stride) : kNowhere};
     } else {
-      accumulate(state, tile, first, stride);
+      if (rank < so_far || (rank == so_far && state.index != kNowhere)) return;
+      state = {rank, lowest_index(value, tile, first, stride)};
     }
   }
 

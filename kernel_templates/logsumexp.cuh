@@ -96,6 +96,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
     return {reference, sum};
   }
 
+  template <bool kWithWarp = false>
   static __device__ void accumulate(State& state, const auto& tile, Index, Index) {
     if (Exp::is_ordinary(state.reference)) {
       const Acc more = Exp::template sum_above<true>(state.reference, tile_values<Acc>(tile).values);

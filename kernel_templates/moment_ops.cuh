@@ -77,7 +77,7 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
             a.squares + b.squares + apart * apart * weight};
   }
 
-  template <class ElementPack, unsigned kPacks>
+  template <bool kWithWarp = false, class ElementPack, unsigned kPacks>
   static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index, Index) {
     constexpr unsigned kCount = kPacks * ElementPack::kElements;
     auto all = tile_values<Acc>(tile);
@@ -137,6 +137,7 @@ struct IntegerMoments : Reduction<IntegerMoments<In, Index>, In, IntegerSums, In
   }
   static __device__ State of(In x, Index i) { return {SumOfPack::of(x, i), SquaresOfPack::of(x, i), 0}; }
 
+  template <bool kWithWarp = false>
   static __device__ void accumulate(State& state, const auto& tile, Index first, Index stride) {
     State of_tile = identity();
     SumOfPack::accumulate(of_tile.sum, tile, first, stride);

@@ -183,7 +183,7 @@ struct PackRange {
           for (unsigned u = 0; u < kUnroll; ++u) tile.packs[u] = pack(p + u * kThreads);
         },
         [&](const Tile& tile, Index p) {
-          Op::accumulate_with_warp(state, tile.packs, index_of_pack(p), Index(kThreads * kPackElements));
+          Op::template accumulate<true>(state, tile.packs, index_of_pack(p), Index(kThreads * kPackElements));
         });
     ElementPack tile[kUnroll];
     load_tail<Op>(tile, first, Index(kThreads));

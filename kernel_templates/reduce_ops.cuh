@@ -46,7 +46,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
     }
   }
 
-  template <class ElementPack, unsigned kPacks>
+  template <bool kWithWarp = false, class ElementPack, unsigned kPacks>
   static __device__ void accumulate(Acc& acc, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     if constexpr (kTruth && kInBytes<In, ElementPack>) {
       acc = combine(acc, Acc(truth_of_bytes<!kSame<Monoid, monoid::BitOr>>(tile)));

@@ -47,20 +47,15 @@ struct Reduction {
     return tree_of<Op, ElementPack::kElements>([&](unsigned e) { return Op::of(pack[e], first + e); });
   }
 
-  /// Accumulates a thread's tile: element e of pack u has index first + u · stride + e.
-  template <class ElementPack, unsigned kPacks>
+  /// Accumulates a thread's tile: element e of pack u has index first + u · stride + e. kWithWarp: all lanes of the warp
+  /// call it together, so that the operation may use warp-wide instructions.
+  template <bool kWithWarp = false, class ElementPack, unsigned kPacks>
   static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     state = Op::combine(
         state, tree_of<Op, kPacks>([&](unsigned u) { return Op::of_pack(tile[u], first + u * stride); }));
   }
 
-  /// The same, called by all lanes of the warp together, so that the operation may use warp-wide instructions.
-  static __device__ void accumulate_with_warp(State& state, const auto& tile, Index first, Index stride) {
-    Op::accumulate(state, tile, first, stride);
-  }
-
-  /// Accumulates kRows rows of neighbouring columns, each column in its own State: row u of column e has index
-  /// first[e] + u · stride.
+  /// Accumulates rows of neighbouring columns, each in its own State: row u of column e has index first[e] + u · stride.
   template <unsigned kColumns, unsigned kRows>
   static __device__ void accumulate_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
                                             const Index (&first)[kColumns], Index stride) {
@@ -116,18 +111,12 @@ struct Fused : Reduction<Fused<First, Others...>, typename First::In,
   }
   static __device__ State of(auto x, Index i) { return {First::of(x, i), Rest::of(x, i)}; }
 
+  template <bool kWithWarp = false>
   static __device__ void accumulate(State& state, const auto& tile, Index first, Index stride) {
     typename First::State head = state.first;
     typename Rest::State rest = state.rest;
-    First::accumulate(head, tile, first, stride);
-    Rest::accumulate(rest, tile, first, stride);
-    state = {head, rest};
-  }
-  static __device__ void accumulate_with_warp(State& state, const auto& tile, Index first, Index stride) {
-    typename First::State head = state.first;
-    typename Rest::State rest = state.rest;
-    First::accumulate_with_warp(head, tile, first, stride);
-    Rest::accumulate_with_warp(rest, tile, first, stride);
+    First::template accumulate<kWithWarp>(head, tile, first, stride);
+    Rest::template accumulate<kWithWarp>(rest, tile, first, stride);
     state = {head, rest};
   }
   template <unsigned kLanes>

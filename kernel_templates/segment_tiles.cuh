@@ -81,7 +81,7 @@ class SegmentTiles {
   __device__ void accumulate(const ElementPack* elements, Index index) {
     ElementPack packs[kPacks];
     unrolled<kPacks>([&](unsigned u) { packs[u] = elements[u]; });
-    Op::accumulate_with_warp(carry_, packs, index, Index(kPackElements));
+    Op::template accumulate<true>(carry_, packs, index, Index(kPackElements));
     is_spread_ = true;
   }
 

@@ -48,11 +48,9 @@ struct Widened : Op {
   static constexpr bool kHasNeutral = false;  ///< neutral() need not be a value of T
 
   static __device__ State of(auto x, Index i) { return Op::of(widened(x), i); }
+  template <bool kWithWarp = false>
   static __device__ void accumulate(State& state, const auto& tile, Index first, Index stride) {
-    Op::accumulate(state, widened(tile).values, first, stride);
-  }
-  static __device__ void accumulate_with_warp(State& state, const auto& tile, Index first, Index stride) {
-    Op::accumulate_with_warp(state, widened(tile).values, first, stride);
+    Op::template accumulate<kWithWarp>(state, widened(tile).values, first, stride);
   }
   static __device__ void accumulate_columns(auto& states, const auto& rows, const auto& first, Index stride) {
     Op::accumulate_columns(states, widened(rows).values, first, stride);
