@@ -101,32 +101,26 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
 
 // All operations have the same template arguments: the element type, the accumulator, the index and whether NaNs are
 // ignored. Integer sums and products wrap modulo 2^64.
+#define HONE_OPERATION(Name, Map, Monoid, End)                 \
+  template <class In, class Acc, class Index, bool kIgnoreNan> \
+  using Name = MapReduce<Map, monoid::Monoid, End, In, Acc, Index, kIgnoreNan>
 
-template <class In, class Acc, class Index, bool kIgnoreNan>
-using Sum = MapReduce<Identity, monoid::Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
-template <class In, class Acc, class Index, bool kIgnoreNan>
-using Product = MapReduce<Identity, monoid::Times, Unchanged, In, Acc, Index, kIgnoreNan>;
-template <class In, class Acc, class Index, bool kIgnoreNan>
-using Min = MapReduce<Identity, monoid::Min<kIgnoreNan>, Unified, In, Acc, Index, kIgnoreNan>;
-template <class In, class Acc, class Index, bool kIgnoreNan>
-using Max = MapReduce<Identity, monoid::Max<kIgnoreNan>, Unified, In, Acc, Index, kIgnoreNan>;
-template <class In, class Acc, class Index, bool kIgnoreNan>
-using SumOfSquares = MapReduce<Square, monoid::Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
-template <class In, class Acc, class Index, bool kIgnoreNan>
-using L1Norm = MapReduce<Magnitude, monoid::Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
-template <class In, class Acc, class Index, bool kIgnoreNan>
-using L2Norm = MapReduce<Square, monoid::Plus, SquareRoot, In, Acc, Index, kIgnoreNan>;
+HONE_OPERATION(Sum, Identity, Plus, Unchanged);
+HONE_OPERATION(Product, Identity, Times, Unchanged);
+HONE_OPERATION(Min, Identity, Min<kIgnoreNan>, Unified);
+HONE_OPERATION(Max, Identity, Max<kIgnoreNan>, Unified);
+HONE_OPERATION(SumOfSquares, Square, Plus, Unchanged);
+HONE_OPERATION(L1Norm, Magnitude, Plus, Unchanged);
+HONE_OPERATION(L2Norm, Square, Plus, SquareRoot);
+HONE_OPERATION(Dot, ProductOfPair, Plus, Unchanged);
+HONE_OPERATION(Any, NonZero, BitOr, Unchanged);
+HONE_OPERATION(All, NonZero, BitAnd, Unchanged);
+HONE_OPERATION(CountNonzero, NonZero, Plus, Unchanged);
+#undef HONE_OPERATION
+
 template <class In, class Acc, class Index, bool kIgnoreNan>
 struct MaxNorm : MapReduce<Magnitude, monoid::Max<kIgnoreNan>, Unified, In, Acc, Index, kIgnoreNan> {
   static __device__ Acc identity() { return Acc(0); }
 };
-template <class In, class Acc, class Index, bool kIgnoreNan>
-using Dot = MapReduce<ProductOfPair, monoid::Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
-template <class In, class Acc, class Index, bool kIgnoreNan>
-using Any = MapReduce<NonZero, monoid::BitOr, Unchanged, In, Acc, Index, kIgnoreNan>;
-template <class In, class Acc, class Index, bool kIgnoreNan>
-using All = MapReduce<NonZero, monoid::BitAnd, Unchanged, In, Acc, Index, kIgnoreNan>;
-template <class In, class Acc, class Index, bool kIgnoreNan>
-using CountNonzero = MapReduce<NonZero, monoid::Plus, Unchanged, In, Acc, Index, kIgnoreNan>;
 
 }  // namespace hone
