@@ -13,28 +13,10 @@
 // multiple of kBlockThreads; kRows is 1 unless lanes share rows; Index holds the elements of a row and a tile more.
 #pragma once
 
-namespace hone {
-
-/// As host and device see them. Pitches are in elements: in_pitch of x and residual, out_pitch of y and h.
-struct RmsNormArguments {
-  const void* x;
-  const void* residual;
-  const void* weight;
-  void* y;
-  void* h;
-  unsigned long long rows, columns;
-  long long in_pitch, out_pitch;
-  float mean_factor;  ///< 1 / columns
-  float eps;
-};
-
-}  // namespace hone
-
-#if defined(__CUDACC__) || defined(HONE_HOST_DEVICE)  // the host's own sources need the arguments alone
-
 #include "combine.cuh"
 #include "pack_range.cuh"
 #include "reduce_ops.cuh"
+#include "rms_norm_arguments.h"
 
 namespace hone {
 
@@ -164,5 +146,3 @@ struct RmsNorm {
 };
 
 }  // namespace hone
-
-#endif

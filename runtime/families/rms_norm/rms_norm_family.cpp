@@ -9,7 +9,7 @@
 #include <hone/kernel_family.h>
 #include <hone/rms_norm.h>
 
-#include "kernel_templates/rms_norm.cuh"
+#include "kernel_templates/rms_norm_arguments.h"
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/expectation.h"

@@ -13,7 +13,7 @@
 #include "kernel_templates/axis_arguments.h"
 #include "kernel_templates/copy_arguments.h"
 #include "kernel_templates/reduce_arguments.h"
-#include "kernel_templates/rms_norm.cuh"
+#include "kernel_templates/rms_norm_arguments.h"
 #include "kernel_templates/segments_arguments.h"
 #include "kernel_templates/softmax_arguments.h"
 #include "kernel_templates/transpose_arguments.h"
@@ -103,7 +103,7 @@ Unit unit_of(const std::vector<Layout>& all) {
   Unit unit{.name = "layouts",
             .source = "",
             .headers = kernel_sources({"axis_arguments.h", "copy_arguments.h", "reduce_arguments.h",
-                                       "rms_norm.cuh", "segments_arguments.h", "softmax_arguments.h",
+                                       "rms_norm_arguments.h", "segments_arguments.h", "softmax_arguments.h",
                                        "transpose_arguments.h"}),
             .entries = {"nothing"}};
   unit.source =
