@@ -24,11 +24,7 @@ __device__ Index for_each_full_tile(Index first, Index stride, const IsFull& is_
       return goes_on;
     };
     load(tile, first);
-    bool goes_on = accumulate_and_load_next();
-    while (goes_on) {
-      tile = next;
-      goes_on = accumulate_and_load_next();
-    }
+    for (bool goes_on = accumulate_and_load_next(); goes_on; goes_on = accumulate_and_load_next()) tile = next;
   } else if constexpr (kLoadsAhead) {
     Tile next;
     if (is_full(first)) load(next, first);
@@ -131,11 +127,10 @@ struct PackRange {
     if constexpr (kPadsTail<Op>) {
       if (first < packs) Op::accumulate(state, tile, index_of_pack(first), stride * kPackElements);
     } else {
-#pragma unroll
-      for (unsigned u = 0; u < kPacks; ++u) {
+      unrolled<kPacks>([&](unsigned u) {
         const ElementPack one[1] = {tile[u]};
         if (first + u * stride < packs) Op::accumulate(state, one, index_of_pack(first + u * stride), Index(0));
-      }
+      });
     }
   }
 
@@ -179,8 +174,7 @@ struct PackRange {
         static_cast<Index>(block) * kTilePacks + rank, static_cast<Index>(blocks) * kTilePacks,
         [&](Index p) { return p + to_last_lane + (kUnroll - 1) * kThreads < packs; },
         [&](Tile& tile, Index p) {
-#pragma unroll
-          for (unsigned u = 0; u < kUnroll; ++u) tile.packs[u] = pack(p + u * kThreads);
+          unrolled<kUnroll>([&](unsigned u) { tile.packs[u] = pack(p + u * kThreads); });
         },
         [&](const Tile& tile, Index p) {
           Op::template accumulate<true>(state, tile.packs, index_of_pack(p), Index(kThreads * kPackElements));

@@ -42,22 +42,20 @@ struct RowLanes {
       Row row[kRows];
       State states[kRows];
       bool is_there[kRows];
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) {
+      unrolled<kRows>([&](unsigned r) {
         is_there[r] = first + r * kGroups < rows;
         row[r] = Row::template of<!kIsAligned>({in + (first + r * kGroups) * pitch}, columns);
         if (!is_there[r]) row[r].packs = 0;
         states[r] = Op::identity();
-      }
+      });
       accumulate_packs(states, row, columns / kPackElements, lane);
       const Array<typename Row::Single, kRows> singles(
           [&](unsigned r) { return row[r].template load_single<kLanes>(lane, is_there[r]); });
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) {
+      unrolled<kRows>([&](unsigned r) {
         row[r].template accumulate_singles<Op, kLanes>(states[r], singles.values[r], lane);
         if (combine.to_first(states[r]) && is_there[r])
           Op::write(states[r], columns, static_cast<Out*>(all.out) + (first + r * kGroups) * kValues);
-      }
+      });
     }
   }
 
@@ -65,30 +63,27 @@ struct RowLanes {
   /// No row has more than `most` packs.
   static __device__ void accumulate_packs(State (&states)[kRows], const Row (&row)[kRows], Index most, unsigned lane) {
     Index least = row[0].packs;
-#pragma unroll
-    for (unsigned r = 1; r < kRows; ++r) least = row[r].packs < least ? row[r].packs : least;
+    unrolled<kRows>([&](unsigned r) { least = row[r].packs < least ? row[r].packs : least; });
 
     constexpr bool kLoadsAhead = Op::kComputeBound && kRows == 1;  // with several rows at once, each has few tiles
     Index p = for_each_full_tile<kLoadsAhead, false, Tile>(
         Index(lane), Index(kLanes * kUnroll), [&](Index pack) { return pack + (kUnroll - 1) * kLanes < least; },
         [&](Tile& tile, Index pack) {
-#pragma unroll
-          for (unsigned r = 0; r < kRows; ++r)
-#pragma unroll
-            for (unsigned u = 0; u < kUnroll; ++u) tile.packs[r][u] = row[r].pack(pack + u * kLanes);
+          unrolled<kRows>([&](unsigned r) {
+            unrolled<kUnroll>([&](unsigned u) { tile.packs[r][u] = row[r].pack(pack + u * kLanes); });
+          });
         },
         [&](const Tile& tile, Index pack) {
-#pragma unroll
-          for (unsigned r = 0; r < kRows; ++r)
+          unrolled<kRows>([&](unsigned r) {
             Op::accumulate(states[r], tile.packs[r], row[r].index_of_pack(pack), Index(kLanes * kPackElements));
+          });
         });
     for (; p < most; p += kLanes * kUnroll) {  // absent rows, and the tails of the others
       Tile tile;
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) row[r].template load_tail<Op>(tile.packs[r], p, Index(kLanes));
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r)
+      unrolled<kRows>([&](unsigned r) { row[r].template load_tail<Op>(tile.packs[r], p, Index(kLanes)); });
+      unrolled<kRows>([&](unsigned r) {
         row[r].template accumulate_tail<Op>(states[r], tile.packs[r], p, Index(kLanes));
+      });
     }
   }
 };
