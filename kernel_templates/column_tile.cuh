@@ -59,10 +59,8 @@ struct ColumnTiling {
   using ElementPack = Pack<In, kPackElements_>;
   using Offset = long long;  ///< in elements, from the start of the array; also a number of rows
 
-  static constexpr unsigned kBlockThreads = kBlockThreads_;
-  static constexpr unsigned kThreadsPerOutput = kThreadsPerOutput_;
-  static constexpr unsigned kPackElements = kPackElements_;
-  static constexpr unsigned kUnroll = kUnroll_;
+  static constexpr unsigned kBlockThreads = kBlockThreads_, kThreadsPerOutput = kThreadsPerOutput_;
+  static constexpr unsigned kPackElements = kPackElements_, kUnroll = kUnroll_;
   static constexpr bool kFolds = kFolds_;
   static constexpr bool kPhaseMatched = kStarts == RowStarts::phase_matched && kPackElements > 1;
   static constexpr bool kShiftedLoads = kStarts == RowStarts::shifted_loads;

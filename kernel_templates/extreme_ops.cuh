@@ -45,8 +45,7 @@ struct Range : MinMax<In, Acc, Index, kIgnoreNan> {
   template <class Out>
   static __device__ void write(Extremes<Acc> state, Index n, Out* out) {
     using Wide = typename Select<kIsFloating<Acc>, Acc, unsigned long long>::type;
-    const Wide range =
-        state.max < state.min ? Wide(0) : static_cast<Wide>(state.max) - static_cast<Wide>(state.min);
+    const Wide range = state.max < state.min ? Wide(0) : static_cast<Wide>(state.max) - static_cast<Wide>(state.min);
     *out = convert<Out>(Unified::of(range, n));
   }
 };

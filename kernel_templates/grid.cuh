@@ -18,8 +18,7 @@
 
 namespace hone {
 
-template <class Arguments>
-__device__ Arguments arguments_of(void (*)(const Arguments&));
+template <class Arguments> __device__ Arguments arguments_of(void (*)(const Arguments&));
 
 /// Runs kBody with the arguments of the launch, one struct of *_arguments.h. kMinBlocks is the second argument of
 /// __launch_bounds__; 0 leaves the number of registers to the compiler.

@@ -53,8 +53,7 @@ struct FloatFormat {
 };
 
 /// True for the types below.
-template <class T>
-inline constexpr bool kIsSmallFloat = requires { T::kFormat; };
+template <class T> inline constexpr bool kIsSmallFloat = requires { T::kFormat; };
 
 /// The storage of a Type.
 template <class Type, class Bits>

@@ -95,8 +95,7 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
 #pragma unroll
     for (Acc& value : values) value -= pivot;
     const auto unless_nan = [](Acc value, Acc term) { return kIgnoreNan && is_nan(value) ? Acc(0) : term; };
-    const Acc sum =
-        tree_of<monoid::Plus, kCount>([&](unsigned i) { return unless_nan(values[i], values[i]); });
+    const Acc sum = tree_of<monoid::Plus, kCount>([&](unsigned i) { return unless_nan(values[i], values[i]); });
     const Acc mean = numbers == kCount ? sum * (Acc(1) / Acc(kCount)) : sum / static_cast<Acc>(numbers);
     const Acc squares = tree_of<monoid::Plus, kCount>(
         [&](unsigned i) { return unless_nan(values[i], (values[i] - mean) * (values[i] - mean)); });

@@ -17,8 +17,7 @@ struct Monoid {
 };
 
 /// The type to compute in: long long wraps as unsigned integers do.
-template <class T>
-using Wrapping = typename Select<kSame<T, long long>, unsigned long long, T>::type;
+template <class T> using Wrapping = typename Select<kSame<T, long long>, unsigned long long, T>::type;
 
 struct Plus : Monoid<0> {
   template <class T> static __device__ T combine(T a, T b) { return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b)); }
@@ -33,10 +32,8 @@ struct Extreme {
   template <class Acc, class In> static __device__ Acc identity() { return bound_of<!kLargest, Acc, In>(); }
   template <class T> static __device__ T combine(T a, T b) { return extreme<kLargest, kIgnoreNan>(a, b); }
 };
-template <bool kIgnoreNan>
-using Max = Extreme<true, kIgnoreNan>;
-template <bool kIgnoreNan>
-using Min = Extreme<false, kIgnoreNan>;
+template <bool kIgnoreNan> using Max = Extreme<true, kIgnoreNan>;
+template <bool kIgnoreNan> using Min = Extreme<false, kIgnoreNan>;
 
 struct BitOr : Monoid<0, WarpInstruction::bit_or> {
   template <class T> static __device__ T combine(T a, T b) { return a | b; }

@@ -76,8 +76,7 @@ template <class T>
 struct Pair {
   T a, b;
 };
-template <class T>
-__device__ bool is_nan(Pair<T> x) { return is_nan(x.a) || is_nan(x.b); }
+template <class T> __device__ bool is_nan(Pair<T> x) { return is_nan(x.a) || is_nan(x.b); }
 
 /// One pack from each of two arrays; its elements are pairs.
 template <class T, unsigned kElements_>
@@ -122,8 +121,7 @@ struct alignas(kAlignment) Wide {
 };
 
 /// kWidth neighbouring elements, for one vectorized access.
-template <class T, unsigned kWidth>
-using ElementPack = typename Select<kWidth == 1, T, Pack<T, kWidth>>::type;
+template <class T, unsigned kWidth> using ElementPack = typename Select<kWidth == 1, T, Pack<T, kWidth>>::type;
 
 /// The integer type of kBytes bytes, for memory instructions with a cache hint.
 template <unsigned kBytes>

@@ -75,8 +75,7 @@ struct TwoArrays {
 };
 
 /// True if the tail is padded to a full tile, with copies of its first pack or with neutral().
-template <class Op>
-inline constexpr bool kPadsTail = Op::kIdempotent || Op::kHasNeutral;
+template <class Op> inline constexpr bool kPadsTail = Op::kIdempotent || Op::kHasNeutral;
 
 /// `n` elements of a Source, which is OneArray or TwoArrays. The first one has index `origin`.
 template <class Source_, class Index_>
@@ -134,8 +133,7 @@ struct PackRange {
     }
   }
 
-  template <unsigned kThreads>
-  static constexpr bool kOneSingle = kThreads >= 2 * kPackElements;
+  template <unsigned kThreads> static constexpr bool kOneSingle = kThreads >= 2 * kPackElements;
 
   /// The single element of a thread, if kOneSingle: loaded while packs are in flight, it adds no latency.
   struct Single {

@@ -33,8 +33,7 @@ struct ColumnReduce {
   using Columns = ThreadColumns<Tiling>;
   using Rows = ThreadRows<Tiling>;
 
-  static constexpr unsigned kLanes = Tiling::kLanes;
-  static constexpr unsigned kTileColumns = Tiling::kTileColumns;
+  static constexpr unsigned kLanes = Tiling::kLanes, kTileColumns = Tiling::kTileColumns;
   static constexpr bool kWritesPacks =
       kThreadsPerOutput == 1 && kStarts != RowStarts::phase_matched && !kFolds && kValues == 1;
   static constexpr unsigned kManyFolds = 32;  ///< from here on folds are combined in two steps

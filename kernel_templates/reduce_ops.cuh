@@ -80,8 +80,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
       unrolled<ElementPack::kElements / 4>([&](unsigned w) { sum = Map::template add_bytes<In>(pack.word(w), sum); });
       return sum;
     } else {
-      return tree_of<monoid::Plus, ElementPack::kElements>(
-          [&](unsigned e) { return Map::template of<int>(pack[e]); });
+      return tree_of<monoid::Plus, ElementPack::kElements>([&](unsigned e) { return Map::template of<int>(pack[e]); });
     }
   }
 

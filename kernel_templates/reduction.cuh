@@ -125,7 +125,6 @@ struct Fused : Reduction<Fused<First, Others...>, typename First::In,
   }
 };
 
-template <class Only>
-struct Fused<Only> : Only {};
+template <class Only> struct Fused<Only> : Only {};
 
 }  // namespace hone

@@ -40,8 +40,7 @@ struct RmsNorm {
   static_assert((kRowThreads <= kWarpThreads || kRowThreads % kBlockThreads == 0) && (kGroups > 1 || kRows == 1));
 
   /// Every kRowThreads-th pack of an array, from one of them on.
-  template <unsigned kCount>
-  using Tile = ElementPack[kCount];
+  template <unsigned kCount> using Tile = ElementPack[kCount];
 
   /// Row r of all arrays; behind the last row, an empty one.
   struct Row {

@@ -10,10 +10,8 @@ struct Bool {
   unsigned char byte;
 };
 
-template <class A, class B>
-inline constexpr bool kSame = false;
-template <class A>
-inline constexpr bool kSame<A, A> = true;
+template <class A, class B> inline constexpr bool kSame = false;
+template <class A> inline constexpr bool kSame<A, A> = true;
 
 template <bool kCondition, class A, class B>
 struct Select {
@@ -36,12 +34,9 @@ __device__ To bits_as(const From& value) {
 /// The smaller of a count and a number of 32 bits.
 __device__ unsigned at_most(auto count, unsigned most) { return count < most ? static_cast<unsigned>(count) : most; }
 
-template <class T>
-inline constexpr bool kIsFloat16 = kIsSmallFloat<T> && sizeof(T) == 2;
-template <class T>
-inline constexpr bool kIsFloating = kSame<T, float> || kSame<T, double> || kIsSmallFloat<T>;
-template <class T>
-inline constexpr bool kIsInteger = !kIsFloating<T> && !kSame<T, Bool>;
+template <class T> inline constexpr bool kIsFloat16 = kIsSmallFloat<T> && sizeof(T) == 2;
+template <class T> inline constexpr bool kIsFloating = kSame<T, float> || kSame<T, double> || kIsSmallFloat<T>;
+template <class T> inline constexpr bool kIsInteger = !kIsFloating<T> && !kSame<T, Bool>;
 template <class T>
 inline constexpr bool kIsSigned =
     kSame<T, signed char> || kSame<T, short> || kSame<T, int> || kSame<T, long long> || kIsFloating<T>;
@@ -120,8 +115,7 @@ __device__ T larger(T a, T b) { return extreme<true, kIgnoreNan>(a, b); }
 template <bool kIgnoreNan, class T>
 __device__ T smaller(T a, T b) { return extreme<false, kIgnoreNan>(a, b); }
 
-template <class T>
-using RankOf = typename Select<sizeof(T) == 8, unsigned long long, unsigned>::type;
+template <class T> using RankOf = typename Select<sizeof(T) == 8, unsigned long long, unsigned>::type;
 
 /// Maps an accumulator to an unsigned key with the same order. 0 and −0 have the same key; all NaNs, and only NaNs,
 /// have the key of all ones; no float has key 0.

@@ -85,8 +85,7 @@ struct SoftmaxPackTypes {
   using Acc = Acc_;
   using Index = Index_;
   static constexpr bool kLog = kLog_;
-  static constexpr unsigned kElements = kElements_;
-  static constexpr unsigned kStates = kStates_;
+  static constexpr unsigned kElements = kElements_, kStates = kStates_;
   using InPack = Pack<In, kElements>;
   using OutPack = Pack<Out, kElements>;
   using State = ScaledSum<Acc>;
