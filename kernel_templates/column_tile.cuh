@@ -12,8 +12,7 @@ enum class RowStarts {
   /// A thread's rows are a multiple of kPackElements rows apart, so they all have the same alignment. The outermost
   /// threads of a row drop the columns of neighbouring tiles that they load; a tile is one pack narrower than them all.
   phase_matched,
-  /// A thread has any rows and extracts each pack from two aligned ones: twice as many loads, half of which hit L1, and
-  /// some 15 instructions a pack.
+  /// Each pack is extracted from two aligned ones: twice the loads, half of which hit L1, and some 15 instructions.
   shifted_loads,
 };
 
@@ -80,8 +79,7 @@ struct ColumnTiling {
   }
 
   /// Calls act(column) for each column of the tile: a block-stride loop, or at most one column per thread.
-  template <class Do>
-  static __device__ void for_columns(unsigned width, const Do& act) {
+  static __device__ void for_columns(unsigned width, const auto& act) {
     if constexpr (kTileColumns <= kBlockThreads) {
       if (threadIdx.x < width) act(threadIdx.x);
     } else {
@@ -113,8 +111,7 @@ struct ColumnTile {
         parts(parts_) {
     constexpr unsigned kPackElements = Tiling::kPackElements, kTileColumns = Tiling::kTileColumns;
     const unsigned long long left = all.inner - column;
-    // The last long row of a slice may be incomplete, and the next slice does not belong to it. Without folds a pack
-    // may reach into the next row.
+    // The next slice is no part of an incomplete last row of folds. Without folds a pack may reach into the next row.
     const unsigned long long slices = Tiling::kFolds ? slice + 1 : all.outer;
     first = static_cast<Offset>(slice * all.slice_pitch + column);
     end = static_cast<Offset>(slices * all.slice_pitch - (all.pitch - all.inner));

@@ -7,9 +7,8 @@
 // A level that is not asked for costs nothing. Combine owns its shared memory and its barriers: callers need none
 // between two calls. The order of combination is fixed, so floating-point results do not change from run to run.
 //
-// Op has State, identity() and combine(); of_lanes<kLanes>(), which combines neighbouring lanes into the first of them,
-// for to_first(); in_all_lanes<kLanes>(), which gives the result to all of them, for to_all(). It may be an object: the
-// scale of a softmax is known at run time only.
+// Op has State, identity() and combine(); of_lanes<kLanes>() for to_first() and in_all_lanes<kLanes>() for to_all(), as
+// in reduction.cuh. It may be an object: the scale of a softmax is known at run time only.
 #pragma once
 
 #include "grid.cuh"

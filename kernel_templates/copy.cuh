@@ -5,9 +5,8 @@
 // packs at multiples of kVectorBytes in the output. So rows at any element-aligned address run at the full vector width
 // if input and output have the same address modulo kVectorBytes.
 //
-// Constraints: kVectorBytes is a power of two, at least an element, at most 16, and divides the distance of each row
-// from its copy, and the address of a single row; Index holds the number of packs plus one grid-wide stride, and the
-// elements of a row plus two packs.
+// Constraints: kVectorBytes is a power of two that divides the distance of each row from its copy, and the address of a
+// single row; Index holds the number of packs plus one grid-wide stride, and the elements of a row plus two packs.
 #pragma once
 
 #include "copy_arguments.h"

@@ -81,8 +81,7 @@ struct ArgReduce
     return b_is_first ? b : a;
   }
 
-  /// A full warp is reduced by __reduce_max_sync and __reduce_min_sync, word by word from the top; lanes that lost an
-  /// earlier word no longer take part. All lanes get the result.
+  /// A full warp is reduced word by word from the top. Lanes that lost a word take no further part; all get the result.
   template <unsigned kLanes>
   static __device__ State of_lanes(State state) {
     if constexpr (!kHasWarpInstructions || kLanes != kWarpThreads) {

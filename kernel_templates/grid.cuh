@@ -10,8 +10,7 @@
 // counters: they only rise in a launch; count_up() releases, wait_for_count() acquires, and the last block sets them
 // back to 0. A block may spin on a counter only if the blocks that raise it are already running. In a cluster every
 // thread of every block calls arrive_at_cluster_barrier() and wait_at_cluster_barrier() equally often: one barrier
-// before the first store into another block's shared memory (DSMEM), because that block must have started; and one
-// between such stores and the reads of what they wrote.
+// before the first store into another block's shared memory (DSMEM), and one between such stores and the reads.
 #pragma once
 
 #include "pack.cuh"
@@ -20,8 +19,7 @@ namespace hone {
 
 template <class Arguments> __device__ Arguments arguments_of(void (*)(const Arguments&));
 
-/// Runs kBody with the arguments of the launch, one struct of *_arguments.h. kMinBlocks is the second argument of
-/// __launch_bounds__; 0 leaves the number of registers to the compiler.
+/// Runs kBody with the launch's arguments, a struct of *_arguments.h. kMinBlocks: that of __launch_bounds__, or 0.
 template <auto kBody, unsigned kBlockThreads, unsigned kMinBlocks = 0>
 __global__ void __launch_bounds__(kBlockThreads, kMinBlocks)
     kernel(const __grid_constant__ decltype(arguments_of(kBody)) arguments) {
@@ -68,8 +66,7 @@ __device__ inline bool is_last_block(void* workspace) {
   return is_last;
 }
 
-/// Adds 1 to a counter with release semantics: ordered after all reads and writes of the calling thread, and of its
-/// block before the last barrier.
+/// Adds 1 to a counter, after what the calling thread did, and its block before the last barrier (release semantics).
 __device__ inline void count_up(unsigned* counter) {
 #ifdef HONE_HOST_DEVICE
   __threadfence();

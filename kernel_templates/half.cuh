@@ -1,10 +1,9 @@
 // Half, BFloat16 and E4M3: storage types of at most 16 bits; arithmetic is done in float.
 //
 // Conversion to float is exact; conversion from float rounds to nearest, ties to even. GPUs have PTX instructions for
-// it, so that no CUDA header is needed; small_float.cuh is what the host device has instead. Doubles and 64-bit
-// integers are rounded to odd in float first: that keeps the bits that decide the second rounding, so the result is
-// rounded only once (Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using rounding
-// to odd, 2008).
+// it, so that no CUDA header is needed; the host device has small_float.cuh. Doubles and 64-bit integers are rounded to
+// odd in float first, which keeps the bits that decide the second rounding: the result is rounded only once (Boldo and
+// Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd, 2008).
 #pragma once
 
 #include "small_float.cuh"

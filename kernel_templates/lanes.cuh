@@ -47,8 +47,7 @@ __device__ auto uniform(auto value) {
 #endif
 }
 
-/// Transposes a kCount × kCount square held by kCount neighbouring lanes: lane l gets in values[i] the values[l] of
-/// lane i. Every lane of the warp must call it.
+/// Transposes a square of kCount neighbouring lanes: lane l gets lane i's values[l] in values[i]. All lanes call it.
 template <class T, unsigned kCount>
 __device__ void transpose_lanes(T (&values)[kCount]) {
 #pragma unroll

@@ -1,10 +1,9 @@
 // logsumexp: the logarithm of the sum of exponentials, in one pass, without overflow.
 //
 // Exponentials are summed relative to a reference r, one of the elements seen: Σ exp(x − r). A tile is first summed
-// relative to the current reference, without computing its maximum. Only if that sum is large, infinite or NaN does the
-// tile's maximum become the reference, and the tile is summed again. The reference is an element, so the sum is at
-// least 1; no tile adds more than kMaxTileSum, so no element is above r + log kMaxTileSum: log Σ + r is as precise as
-// if r were the maximum.
+// relative to the current reference, without its maximum. Only if that sum is large, infinite or NaN does the maximum
+// become the reference, and the tile is summed again. The sum is at least 1, since r is an element; no tile adds more
+// than kMaxTileSum, so no element is above r + log kMaxTileSum: log Σ + r is as precise as if r were the maximum.
 #pragma once
 
 #include "reduction.cuh"
@@ -146,8 +145,7 @@ struct LogSumExp : Reduction<LogSumExp<In, Acc, Index, kIgnoreNan>, In, ScaledSu
   }
 
  private:
-  /// Adds values, none of which is above `reference`, which is not below the state's. For the initial State the
-  /// compiler may omit the rescaling.
+  /// Adds values that are at most `reference`, which is at least the state's. The initial State is not rescaled.
   template <unsigned kCount>
   static __device__ void accumulate_above(State& state, Acc reference, const Acc (&values)[kCount]) {
     const Acc before = state.sum == Acc(0) ? Acc(0) : Exp::rescaled(state, reference);

@@ -3,8 +3,7 @@
 // The merge path is that of Green, Odeh and Birk (Merge path – a visually intuitive approach to parallel merging,
 // 2014), used as Merrill and Garland do for CSR matrices (Merge-based parallel sparse matrix-vector multiplication,
 // 2016). Item k of a call is an element, or the end of a segment, which comes right behind the segment's last element.
-// The end of segment s is item offsets[s + 1] − offsets[0] + s, which increases strictly, so a search finds any
-// position.
+// The end of segment s is item offsets[s + 1] − offsets[0] + s, which increases strictly: a search finds any position.
 #pragma once
 
 #include "segments.cuh"

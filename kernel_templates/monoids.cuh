@@ -1,5 +1,4 @@
-// Monoids: how two accumulators combine, with the identity and the warp instruction of each; trees of values; the maps
-// and finishers of a map-reduce; and ScaledSum.
+// Monoids, with identities and warp instructions; trees of values; the maps and finishers of map-reduces; ScaledSum.
 #pragma once
 
 #include "lanes.cuh"
@@ -59,7 +58,6 @@ __device__ auto tree_of(const Value& value) {
 }
 
 // The maps of a map-reduce, from an element to an accumulator, and the finishers, from an accumulator to a result.
-//
 // A map has of<Acc>(element); kWidening, the factor by which its results may have more bits than its elements; and
 // add_bytes(word, sum), which adds the results for the four 8-bit elements of a word to a sum.
 

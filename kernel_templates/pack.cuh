@@ -1,5 +1,4 @@
-// Pack: the elements of one vectorized load or store, and streaming ones. Words: any value as 32-bit words, for warp
-// shuffles. Array: what a function returns if it computes an array.
+// Pack: the elements of a vectorized load or store. Words: a value as 32-bit words. Array: an array that is a result.
 #pragma once
 
 #include "scalars.cuh"
@@ -13,8 +12,7 @@ __device__ void unrolled(const auto& act) {
   for (unsigned i = 0; i < kCount; ++i) act(i);
 }
 
-/// A load or store of a Pack compiles to one access of sizeof(Pack) bytes (1, 2, 4, 8 or 16; 32 from sm_100 on, two
-/// accesses below) and needs that alignment.
+/// A load or store of a Pack is one access of sizeof(Pack) bytes (of 32 below sm_100: two) and needs that alignment.
 template <class T, unsigned kElements_>
 struct alignas(sizeof(T) * kElements_) Pack {
   static constexpr unsigned kElements = kElements_;

@@ -6,10 +6,9 @@
 
 namespace hone {
 
-/// A strided loop over full tiles: loads and accumulates each, and returns the first tile that is not full. `load` is
-/// called once per tile, in order. kLoadsAhead: double buffering, the next tile is loaded before this one is
-/// accumulated. kFewTiles: the first iteration is peeled, so that the compiler can simplify it for the initial State;
-/// with many tiles the longer code would cost more.
+/// A strided loop over full tiles: loads each once, in order, and accumulates it; returns the first that is not full.
+/// kLoadsAhead: double buffering, the next tile is loaded before this one is accumulated. kFewTiles: the first
+/// iteration is peeled, so that the compiler can simplify it for the initial State; for many tiles that costs more.
 template <bool kLoadsAhead, bool kFewTiles, class Tile, class Index, class IsFull, class Load, class Accumulate>
 __device__ Index for_each_full_tile(Index first, Index stride, const IsFull& is_full, const Load& load,
                                     const Accumulate& accumulate) {

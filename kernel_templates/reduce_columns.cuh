@@ -10,9 +10,8 @@
 // single elements are loaded. With kFolds, `folds` contiguous rows of few columns are one long row, whose columns are
 // folded in the end. kFewTiles: a thread has few tiles of kUnroll rows (for_each_full_tile()); it changes no result.
 //
-// Constraints: kBlockThreads, kThreadsPerOutput and kUnroll are powers of two; with phase_matched kThreadsPerOutput is
-// a multiple of kPackElements; with shifted_loads packs have 4 bytes or more; folds · inner <= kTileColumns; Op::Index
-// holds `reduced` plus one tile of rows.
+// Constraints: kBlockThreads, kThreadsPerOutput and kUnroll are powers of two; with shifted_loads packs have 4 bytes or
+// more; folds · inner <= kTileColumns; Op::Index holds `reduced` plus one tile of rows.
 #pragma once
 
 #include "pack_range.cuh"
@@ -48,8 +47,7 @@ struct ColumnReduce {
     const unsigned long long tiles = all.outer * slice_tiles;
     if (blockIdx.x >= tiles * parts) pdl_release_then_wait();  // blocks without a tile call it, too
     for (unsigned long long item = blockIdx.x; item < tiles * parts; item += gridDim.x) {
-      // A 64-bit division takes longer than a tile of few rows: avoided if the quotient is known.
-      // Neighbouring blocks differ in columns.
+      // Neighbouring blocks differ in columns. 64-bit divisions take longer than a tile of few rows: avoided.
       const unsigned part = parts == 1 ? 0 : static_cast<unsigned>(item) / static_cast<unsigned>(tiles);
       const unsigned long long number = item - part * tiles;
       const unsigned long long slice = all.outer == 1 ? 0 : number / slice_tiles;

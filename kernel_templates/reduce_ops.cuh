@@ -1,5 +1,4 @@
-// The reductions that are a MapReduce: each element is mapped to an accumulator, those are combined by a monoid, and
-// the result is finished. They are sums, products, extremes, norms and counts.
+// Sums, products, extremes, norms and counts: elements are mapped to accumulators, combined by a monoid and finished.
 #pragma once
 
 #include "reduction.cuh"
@@ -53,8 +52,7 @@ struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnore
     } else if constexpr (kExtreme && kInBytes<In, ElementPack>) {
       constexpr bool kLargest = kSame<Monoid, monoid::Max<kIgnoreNan>>;
       Acc extreme = convert<Acc>(extreme_of_bytes<kLargest, In>(tile));
-      // −x is computed as ~x + 1: ptxas 12.8 to 13.3 fuse the maximum of three numbers into one instruction and forget
-      // to negate one of them (pytorch issue 190973).
+      // −x is ~x + 1: ptxas 12.8 to 13.3 fuse the maximum of three and forget to negate one (pytorch issue 190973).
       if constexpr (kSame<Map, Magnitude> && kIsSigned<Acc>)
         extreme = combine(extreme - 1, convert<Acc>(~extreme_of_bytes<false, In>(tile))) + 1;
       acc = combine(acc, extreme);

@@ -7,8 +7,8 @@
 // Rows may begin at any element, unless kIsAligned says that all begin a pack (PackRange); short misaligned rows are
 // faster in staged_reduce.cuh. The order of combination depends only on the columns, the grid and the row's alignment.
 //
-// Constraints: kBlockThreads, kLanes, kUnroll and kRows are powers of two; kBlockThreads is at least a warp and two
-// packs' elements, kLanes at most a warp; Op::Index holds the columns plus one tile of all blocks of a row.
+// Constraints: kBlockThreads, kUnroll and kRows are powers of two, kBlockThreads at least two packs' elements;
+// Op::Index holds the columns plus one tile of all blocks of a row.
 #pragma once
 
 #include "pack_range.cuh"

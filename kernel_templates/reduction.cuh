@@ -47,15 +47,15 @@ struct Reduction {
     return tree_of<Op, ElementPack::kElements>([&](unsigned e) { return Op::of(pack[e], first + e); });
   }
 
-  /// Accumulates a thread's tile: element e of pack u has index first + u · stride + e. kWithWarp: all lanes of the warp
-  /// call it together, so that the operation may use warp-wide instructions.
+  /// Accumulates a thread's tile: element e of pack u has index first + u · stride + e. kWithWarp: all lanes of the
+  /// warp call it together, so that the operation may use warp-wide instructions.
   template <bool kWithWarp = false, class ElementPack, unsigned kPacks>
   static __device__ void accumulate(State& state, const ElementPack (&tile)[kPacks], Index first, Index stride) {
     state = Op::combine(
         state, tree_of<Op, kPacks>([&](unsigned u) { return Op::of_pack(tile[u], first + u * stride); }));
   }
 
-  /// Accumulates rows of neighbouring columns, each in its own State: row u of column e has index first[e] + u · stride.
+  /// Accumulates rows of neighbouring columns, each in a State: row u of column e has index first[e] + u · stride.
   template <unsigned kColumns, unsigned kRows>
   static __device__ void accumulate_columns(State (&states)[kColumns], const Pack<In, kColumns> (&rows)[kRows],
                                             const Index (&first)[kColumns], Index stride) {
@@ -93,8 +93,7 @@ struct FusedState {
   Words<Rest> rest;
 };
 
-/// Several operations in one pass: each accumulates every tile while the tile is in registers. They have the same In
-/// and Index, and each has an output of its own (Outputs).
+/// Several operations in one pass over tiles in registers, with the same In and Index; each has an output (Outputs).
 template <class First, class... Others>
 struct Fused : Reduction<Fused<First, Others...>, typename First::In,
                          FusedState<typename First::State, typename Fused<Others...>::State>, typename First::Index> {

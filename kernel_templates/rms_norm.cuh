@@ -9,8 +9,7 @@
 // A row is whole packs, as wide as the alignment of all rows allows, from one element to 16 bytes. y may lie on x, and
 // h on residual: a thread writes no element that another one reads.
 //
-// Constraints: kBlockThreads is a power of two, at least a warp; kRowThreads is a power of two, at most a warp or a
-// multiple of kBlockThreads; kRows is 1 unless lanes share rows; Index holds the elements of a row and a tile more.
+// Constraints: kRowThreads is a power of two; Index holds the elements of a row and a tile more.
 #pragma once
 
 #include "combine.cuh"

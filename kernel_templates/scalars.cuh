@@ -117,8 +117,7 @@ __device__ T smaller(T a, T b) { return extreme<false, kIgnoreNan>(a, b); }
 
 template <class T> using RankOf = typename Select<sizeof(T) == 8, unsigned long long, unsigned>::type;
 
-/// Maps an accumulator to an unsigned key with the same order. 0 and −0 have the same key; all NaNs, and only NaNs,
-/// have the key of all ones; no float has key 0.
+/// An unsigned key in the order of accumulators. ±0 share one, and so do NaNs, alone (all ones); no float has key 0.
 template <class T>
 __device__ RankOf<T> ascending_rank(T x) {
   using Rank = RankOf<T>;

@@ -7,10 +7,8 @@
 // of the first segment that ends in each. The lanes with offsets then read the States of their segments, and write
 // results. A tile in which no segment ends is accumulated like any array.
 //
-// Where a tile has more ends than a window of offsets, it is reduced in parts, and lanes go through elements in front of
-// and behind the part in vain: the beginning of a part counts as an end, whose State nobody collects.
-//
-// Constraints: kPacks is a power of two; a lane has at most 32 elements.
+// Where a tile has more ends than a window of offsets, it is reduced in parts, and lanes go through elements outside of
+// the part in vain: the beginning of a part counts as an end, whose State nobody collects.
 #pragma once
 
 #include "lane_tile.cuh"
@@ -93,8 +91,7 @@ class SegmentTiles {
 
   __device__ State in_first_lane(State state) const { return lane_ == 0 ? state : Op::identity(); }
 
-  /// Reduces a part of a tile and returns true; or as much of it as the window has ends for, and returns false. `part`
-  /// then begins behind that.
+  /// Reduces a part of a tile, and returns true; or what the window has ends for, and `part` begins behind that.
   __device__ bool reduce_part(const ElementPack* elements, TilePart<Index>& part, Carry<Op>& carry) {
     using Segment = typename Window::Segment;
     const unsigned ends = window_.ends_up_to(part.first + part.behind);
@@ -147,8 +144,7 @@ class SegmentTiles {
     return reinterpret_cast<Words<State>*>(shared_.states + lane * kStatesPitch)[element];
   }
 
-  /// Stores the State of its segment up to each element of the lane; it is whole where the segment ends. Bit i of `ends`
-  /// says that one ends with element i.
+  /// Stores for each element of the lane the State of its segment up to there. Bit i of `ends`: it ends with element i.
   __device__ void reduce_elements(const ElementPack* elements, unsigned ends, const TilePart<Index>& part) {
     const unsigned with_end = __ballot_sync(kFullMask, ends != 0);
     // Where the segment behind a place begins: that of the part, perhaps in another share.

@@ -1,5 +1,4 @@
-// SegmentWindow: neighbouring offsets of segments, spread over the lanes of a warp; and the ends that they mark in a
-// tile whose elements are spread over the lanes, too.
+// SegmentWindow: neighbouring offsets of segments, spread over the lanes of a warp, and the ends they mark in a tile.
 #pragma once
 
 #include "merge_path.cuh"
@@ -11,8 +10,7 @@ __device__ inline unsigned highest_bit(unsigned mask) {
   return kWarpThreads - 1 - static_cast<unsigned>(__clz(static_cast<int>(mask)));
 }
 
-/// Elements [from, behind) of a tile whose first element has index `first`. That index may be below 0, modulo 2^32 or
-/// 2^64, but not from `from` on.
+/// Elements [from, behind) of a tile. That at place 0 has index `first`, which wraps if it would be below 0.
 template <class Index>
 struct TilePart {
   Index first;
@@ -63,8 +61,7 @@ struct SegmentWindow {
   /// Where segment `first` begins.
   __device__ Index begin() const { return shuffle_from(offsets[0], 0); }
 
-  /// Where the segment begins that holds `element`, the first that was not reduced yet: the segments behind `first`
-  /// hold no element before it.
+  /// Where the segment of `element` begins, the first that was not reduced yet: only `first` has elements before it.
   __device__ Index begin_at(Index element) const {
     const Index begin_of_first = begin(), behind_first = shuffle_from(offsets[0], 1);
     return behind_first <= element ? element : begin_of_first;
@@ -79,8 +76,7 @@ struct SegmentWindow {
     return count - 1;
   }
 
-  /// The segments that end at this lane's offsets, of the first rounds. That of number 0 is what lies in front of the
-  /// part.
+  /// The segments that end at this lane's offsets, of the first rounds; that of number 0 lies in front of the part.
   __device__ void segments(Segment (&all)[kRounds], unsigned rounds, const TilePart<Index>& part) const {
     unsigned last = 0;  // of the round before
 #pragma unroll

@@ -9,10 +9,9 @@
 //                    which it reduces in tiles (segment_tiles.cuh): for any distribution of lengths, empty segments
 //                    included
 //
-// In MergedSegments, the partials of a share's first and last segment are left as carries (segments.cuh). The first warp
-// of a block combines those of its warps; the last block, or a second kernel of one block, those of the blocks.
-//
-// The order of combination depends only on the offsets, the grid and the array's alignment.
+// In MergedSegments, the partials of a share's first and last segment are left as carries (segments.cuh). A block's
+// first warp combines those of its warps; the last block, or a second kernel of one block, those of the blocks. The
+// order of combination depends only on the offsets, the grid and the array's alignment.
 //
 // Constraints: kBlockThreads is a power of two, at least a warp and at least two packs' elements; Op::Index holds the
 // number of segments and elements together, plus one tile.
@@ -56,8 +55,7 @@ struct DirectSegments {
   }
 };
 
-/// kGroupThreads threads per segment; the contiguous elements of a block's segments are staged in shared memory, tile
-/// by tile.
+/// kGroupThreads threads per segment; the elements of a block's segments are staged in shared memory, tile by tile.
 template <class Op, class Arrays, unsigned kBlockThreads, unsigned kPacks>
 struct StagedSegments {
   using In = typename Op::In;
@@ -100,7 +98,6 @@ struct StagedSegments {
   }
 };
 
-/// Every warp has an equal share of the merge path.
 template <class Op, class Arrays, unsigned kBlockThreads, unsigned kPacks>
 struct MergedSegments {
   using Index = typename Op::Index;

@@ -1,4 +1,4 @@
-// The arrays of segmented reductions, and the carries of segments that span several threads or blocks: a segmented scan.
+// The arrays of segmented reductions, and the carries of segments across threads or blocks: a segmented scan.
 //
 // Each participant (thread or block, in order) has a tail: the elements behind its last segment end, or all of its
 // elements if no segment ends in it. The carry into a participant is the combination of the tails since the last
@@ -38,8 +38,7 @@ struct Segments {
   __device__ void write(Index segment, Index n, State state) const { Op::write(state, n, out + segment * kOutputs); }
 };
 
-/// A segmented scan over a warp: the tails from the last lane with an end to this lane, combined. Bit l of `with_end`
-/// says that lane l has an end. Every lane must call it.
+/// A segmented scan over a warp: the tails since the last lane with an end, which has its bit in `with_end`, combined.
 template <class Op>
 __device__ typename Op::State tails_up_to_here(typename Op::State tail, unsigned with_end) {
   const unsigned lane = threadIdx.x % kWarpThreads;
@@ -61,9 +60,8 @@ __device__ typename Op::State of_lane_before(typename Op::State value) {
   return threadIdx.x % kWarpThreads == 0 ? Op::identity() : before;
 }
 
-/// An exclusive segmented scan over the block: returns the carry into this thread, the tails since the last thread with
-/// an end. In thread 0 it sets `all` to the tail of the block. Each of kThreads threads must call it; two calls need a
-/// barrier between them.
+/// An exclusive segmented scan over the block: the carry into this thread, the tails since the last thread with an end.
+/// Thread 0 gets the tail of the block in `all`. All kThreads threads call it, with a barrier between two calls.
 template <class Op, unsigned kThreads>
 __device__ typename Op::State carried_in(typename Op::State tail, bool has_end, typename Op::State& all) {
   using State = typename Op::State;

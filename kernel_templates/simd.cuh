@@ -1,5 +1,4 @@
-// SIMD within a register: four 8-bit elements or two 16-bit floats at a time. At full memory bandwidth an SM can issue
-// only a few instructions per byte.
+// SIMD within a register: 8-bit elements and 16-bit floats by the word, since an SM issues few instructions per byte.
 #pragma once
 
 #include "pack.cuh"

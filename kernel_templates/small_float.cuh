@@ -23,8 +23,7 @@ __device__ inline float float_of_bits(Format format, unsigned bits) {
   return sign != 0 ? -subnormal : subnormal;
 }
 
-/// To the nearest, ties to even. Too large a number becomes infinity, or NaN where there is none. A NaN is all ones
-/// below the sign, as PTX has it.
+/// To the nearest, ties to even. What is too large becomes infinity, or else NaN: all ones below the sign, as in PTX.
 template <class Format>
 __device__ inline unsigned bits_of_float(Format format, float value) {
   const int below_sign = format.exponent_bits + format.mantissa_bits, shift = 23 - format.mantissa_bits;

@@ -9,8 +9,7 @@
 //
 // Word 0 of the workspace header is the ticket of work items, word 1 that of the last block. Each of kRing slots has a
 // counter of finished items, which continues with the row kRing later: 2 · parts items per row. Partials have kRing
-// rows, too. Constraints: 1 <= lag < kRing; 2 · rows · parts plus two grids fits 32 bits
-// (SoftmaxRowLayout::kMostPipelinedChunks).
+// rows, too. Constraints: 1 <= lag < kRing; 2 · rows · parts plus two grids fits 32 bits.
 #pragma once
 
 #include "softmax.cuh"

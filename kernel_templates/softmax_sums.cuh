@@ -6,8 +6,7 @@
 // overflow and half of it cannot; one rounded product, because rounding scale·x first would lose the digits that all
 // elements have in common; base 2, because SMs have an instruction for it.
 //
-// Special elements: a NaN or +∞ among scale·x makes every result of the row NaN, and so does a row of −∞ only. Next to
-// finite elements, −∞ has weight 0.
+// A NaN or +∞ among scale·x makes the row's results NaN, and so does a row of −∞ only. Else −∞ has weight 0.
 #pragma once
 
 #include "monoids.cuh"

@@ -56,8 +56,7 @@ struct SoftmaxTiles {
       OutRun::store(all.out(first), staged, rows * columns);
   }
 
-  /// Calls act(k) for each k such that some lane of the group has a k-th element. Recursive, so that every index is a
-  /// constant. The branch is uniform, and the first kLeast need no test.
+  /// Calls act(k) for each k such that some lane of the group has a k-th element. Recursive: every k is a constant.
   template <unsigned k = 0, class Act>
   static __device__ void for_elements(unsigned columns, const Act& act) {
     if constexpr (k < kEach) {

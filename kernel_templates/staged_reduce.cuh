@@ -6,8 +6,7 @@
 // kLanes neighbouring threads share an output; with inner = 1 (kIsFlat) the outputs are the rows of a matrix. Threads
 // with a row each have few bank conflicts where rows are no multiple of 16 bytes, since they begin in different banks.
 //
-// Constraints: kLanes is a power of two up to 32; a tile's slices have at most kTileElements elements;
-// kBlockThreads is a multiple of a warp and at least two packs' elements.
+// Constraints: a tile's slices have at most kTileElements elements; kBlockThreads is at least two packs' elements.
 #pragma once
 
 #include "axis_arguments.h"

@@ -6,9 +6,8 @@
 // coalesced, vectorized accesses for any element size. In tiles at the edge of a matrix, blocks that are inside take
 // the same path, and the others are copied element by element.
 //
-// Constraints: all parameters are powers of two; kVectorBytes is at least an element, at most 16, and divides every
-// row's address on both sides; a tile holds at least one block of elements per thread; Index holds the number of tiles
-// plus one grid and every extent plus a tile.
+// Constraints: all parameters are powers of two; kVectorBytes divides every row's address on both sides; Index holds
+// the number of tiles plus one grid and every extent plus a tile.
 #pragma once
 
 #include "grid.cuh"

@@ -21,9 +21,8 @@
 // previous tile loads, too. The lanes of a warp store consecutive packs of kLanesAcross output rows that are kStep
 // apart, hence equally aligned: all find their elements at the same place of a 16-byte word, in rows kPack apart.
 //
-// Constraints: kTileRows, kTileColumns and kBlockThreads are powers of two; an element has at most 8 bytes, and both
-// sides of a tile at least 128; there are no more warps than a tile has runs. Index holds the number of tiles plus one
-// grid and every extent plus a tile and a sector.
+// Constraints: kTileRows, kTileColumns and kBlockThreads are powers of two, and both sides of a tile have at least 128
+// bytes. Index holds the number of tiles plus one grid and every extent plus a tile and a sector.
 #pragma once
 
 #include "grid.cuh"
