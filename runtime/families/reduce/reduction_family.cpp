@@ -153,16 +153,18 @@ Unit ReduceLayout::unit() const {
       "              hone::kWorkspaceHeaderBytes == {}, \"host and device disagree on the policy\");\n",
       tile_bytes(), partial_bytes(), kWorkspaceHeaderBytes);
 
+  // Shorter arrays gain less than 1 %; of canonical trees the addresses decide nothing.
+  constexpr std::int64_t kLongBytes = 1 << 27;
+  const bool is_long = !is_canonical(problem) && first_of(problem, 0) >= kLongBytes / element_bytes(problem);
   const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
+  const auto reduce = [&](std::string_view grid) {
+    return entry(fmt::format("Kernel::reduce<hone::Grid::{}, {}{}>", grid, cluster_blocks, is_long ? ", true" : ""));
+  };
   switch (finish) {
     case Finish::one_block:
-    case Finish::cluster:
-      unit.entries = {entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", cluster_blocks))};
-      break;
-    case Finish::last_block: unit.entries = {entry("Kernel::reduce<hone::Grid::last_block>")}; break;
-    case Finish::second_kernel:
-      unit.entries = {entry("Kernel::reduce<hone::Grid::publish>"), entry("Kernel::finish")};
-      break;
+    case Finish::cluster: unit.entries = {reduce("none")}; break;
+    case Finish::last_block: unit.entries = {reduce("last_block")}; break;
+    case Finish::second_kernel: unit.entries = {reduce("publish"), entry("Kernel::finish")}; break;
   }
   return unit;
 }

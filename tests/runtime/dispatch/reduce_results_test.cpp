@@ -185,6 +185,23 @@ TEST_F(ReduceResults, TheLowestIndexWinsTiesAndNans) {
   EXPECT_EQ(tuned_reduce_and_wait(session, argmax, nans.data, 5000, nullptr, NanPolicy::ignore), 0);
 }
 
+TEST_F(ReduceResults, LongArraysBeginAnywhereInALine) {
+  Session session(device_, quick());
+  std::vector<std::int8_t> values(170'000'000, 1);  // so long that the packs before the first line are apart
+  const auto n = static_cast<std::int64_t>(values.size());
+  for (std::size_t offset : {1u, 250u}) {
+    const auto ones = upload(values, offset);
+    EXPECT_EQ(tuned_reduce_and_wait(session, sum, ones.data, n, nullptr), n) << offset;
+    EXPECT_EQ(tuned_reduce_and_wait(session, argmax, ones.data, n, nullptr), 0) << offset;
+  }
+  for (std::int64_t at : {15, 238, 239, 255}) {
+    values[static_cast<std::size_t>(at)] = 3;
+    const auto one_is_larger = upload(values, 1);
+    EXPECT_EQ(tuned_reduce_and_wait(session, argmax, one_is_larger.data, n, nullptr), at);
+    values[static_cast<std::size_t>(at)] = 1;
+  }
+}
+
 TEST_F(ReduceResults, DotTakesArraysThatAreOutOfStep) {
   Session session(device_, quick());
   const std::vector<float> ones(3001, 1);

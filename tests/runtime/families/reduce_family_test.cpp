@@ -241,10 +241,16 @@ TEST(ReduceFamily, EveryPolicyHasAUnitOfItsOwn) {
 
 TEST(ReduceFamily, UnitsNameTheirEntries) {
   EXPECT_THAT(family().unit(sum_f32(9), policy(Finish::last_block)).entries,
-              ElementsAre("hone::kernel<&Kernel::reduce<hone::Grid::last_block>, 256, 1>"));
+              ElementsAre("hone::kernel<&Kernel::reduce<hone::Grid::last_block, 1>, 256, 1>"));
   EXPECT_THAT(family().unit(sum_f32(9), policy(Finish::second_kernel)).entries,
-              ElementsAre("hone::kernel<&Kernel::reduce<hone::Grid::publish>, 256, 1>",
+              ElementsAre("hone::kernel<&Kernel::reduce<hone::Grid::publish, 1>, 256, 1>",
                           "hone::kernel<&Kernel::finish, 256, 1>"));
+}
+
+TEST(ReduceFamily, LongArraysAreReadFromALineOn) {
+  const auto entry = [](std::int64_t n) { return family().unit(sum_f32(n), policy(Finish::last_block)).entries.front(); };
+  EXPECT_EQ(entry(1 << 24), "hone::kernel<&Kernel::reduce<hone::Grid::last_block, 1>, 256, 1>");
+  EXPECT_EQ(entry(1 << 26), "hone::kernel<&Kernel::reduce<hone::Grid::last_block, 1, true>, 256, 1>");
 }
 
 TEST(ReduceFamily, SumsOfI32AreWide) {
