@@ -73,7 +73,8 @@ struct PackRange {
   __device__ unsigned packs_before_line() const {
     constexpr unsigned kLineBytes = 256;
     if constexpr (kLineBytes > kThreads * Source::kPackBytes) return 0;
-    else return source.behind(head).template unaligned<kLineBytes>() / kPackElements;
+    const unsigned before = source.behind(head).template unaligned<kLineBytes>() / kPackElements;
+    return before < packs ? before : static_cast<unsigned>(packs);
   }
 
   __device__ ElementPack pack(Index p) const { return source.pack(head, p); }
@@ -138,15 +139,15 @@ struct PackRange {
   }
 
   /// Accumulates the share of thread `rank` of kThreads, whole warps, in block `block` of the `blocks` that share the
-  /// range: tiles of kUnroll packs in a grid-stride loop, then the tail; the single elements are block 0's. kIsLong: the
+  /// range: tiles of kUnroll packs in a grid-stride loop, then the tail; the single elements are block 0's. kReadsLines: the
   /// loop begins with a line; the packs before it are the last block's, which may have fewer tiles.
-  template <class Op, unsigned kThreads, unsigned kUnroll, bool kIsLong = false>
+  template <class Op, unsigned kThreads, unsigned kUnroll, bool kReadsLines = false>
   __device__ void accumulate_share(typename Op::State& state, unsigned rank, unsigned block, unsigned blocks) const {
     struct Tile {
       ElementPack packs[kUnroll];
     };
     constexpr unsigned kTilePacks = kThreads * kUnroll;
-    const unsigned before_line = kIsLong ? packs_before_line<kThreads>() : 0;
+    const unsigned before_line = kReadsLines ? packs_before_line<kThreads>() : 0;
     const Index to_last_lane = kWarpThreads - 1 - rank % kWarpThreads;  // the loop is uniform in a warp
     const Index first = for_each_full_tile<Op::kComputeBound, false, Tile>(
         before_line + static_cast<Index>(block) * kTilePacks + rank, static_cast<Index>(blocks) * kTilePacks,

@@ -4,7 +4,7 @@
 // them, so kBlockThreads × kUnroll × kVectorBytes bytes per block and array are in flight; a compute-bound operation
 // loads the next tile meanwhile (double buffering). A tile is combined in a tree before it is added to the accumulator:
 // one short chain per thread, hence an accurate one. A pointer of any alignment runs at the full vector width
-// (PackRange). The order of combination depends only on n, the grid and the pointer's alignment (kIsLong: to 256 bytes).
+// (PackRange). The order of combination depends only on n, the grid and the pointer's alignment (kReadsLines: to 256 bytes).
 //
 // Constraints: kBlockThreads, kVectorBytes and kUnroll are powers of two; kBlockThreads is at least a warp and two
 // packs' elements, kVectorBytes at least an element, at most 32; Op::Index holds n plus one grid-wide stride.
@@ -47,12 +47,12 @@ struct Reduce {
   using Range = PackRange<Arrays<In, kPackElements>, Index>;
 
   /// With Grid::none there is a single block, or a single cluster.
-  template <Grid kGrid, unsigned kClusterBlocks = 1, bool kIsLong = false>
+  template <Grid kGrid, unsigned kClusterBlocks = 1, bool kReadsLines = false>
   static __device__ void reduce(const ReduceArguments& arguments) {
     Combine<Op, kBlockThreads, kClusterBlocks, kGrid, false, kTail> combine;
     const auto range = Range::of(Range::Source::from(arguments.in), static_cast<Index>(arguments.n));
     State state = Op::identity();
-    range.template accumulate_share<Op, kBlockThreads, kUnroll, kIsLong>(state, threadIdx.x, blockIdx.x, gridDim.x);
+    range.template accumulate_share<Op, kBlockThreads, kUnroll, kReadsLines>(state, threadIdx.x, blockIdx.x, gridDim.x);
     if (combine.to_first(state, arguments.workspace, blockIdx.x)) write(state, arguments);
   }
 

@@ -25,7 +25,7 @@ std::vector<ResultCheck> small_checks(const DeviceFacts& facts, const Problem& p
   std::vector<ResultCheck> checks = result_checks(small_problem(facts, problem, policy));
   std::erase_if(checks, [&](const ResultCheck& check) {
     return !check.problem.family->is_valid(check.problem, policy, facts).empty() ||
-           !check.problem.family->unit(check.problem, policy).has_code_of(unit);
+           !check.problem.family->is_served_by(check.problem, policy, unit);
   });
   return checks;
 }

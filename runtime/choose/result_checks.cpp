@@ -40,7 +40,7 @@ Problem small_problem(const DeviceFacts& facts, const Problem& problem, const Po
   const Unit unit = problem.family->unit(problem, policy);
   const auto serves = [&](const Problem& smaller) {
     return refusal_of(smaller).empty() && smaller.family->is_valid(smaller, policy, facts).empty() &&
-           smaller.family->unit(smaller, policy).has_code_of(unit);
+           smaller.family->is_served_by(smaller, policy, unit);
   };
   Problem small = problem;
   while (small.family->bytes_moved(small) > kSmallBytes) {

@@ -14,6 +14,10 @@ std::span<const std::string_view> KernelFamily::extent_names() const {
 
 std::size_t KernelFamily::workspace_bytes(const ProblemClass&, const Candidate&) const { return 0; }
 
+bool KernelFamily::is_served_by(const Problem& problem, const Policy& policy, const Unit& of_policy) const {
+  return unit(problem, policy).has_code_of(of_policy);
+}
+
 std::string KernelFamily::arithmetic(const Problem&) const { return ""; }
 
 bool KernelFamily::offers_reproducible(const Problem&) const { return false; }

@@ -91,6 +91,12 @@ std::string ReductionFamily::refuse(const Problem& problem) const {
   return "";
 }
 
+/// Kernels for long arrays are right for short ones.
+bool ReductionFamily::is_served_by(const Problem& problem, const Policy& policy, const Unit& of_policy) const {
+  return LayoutFamily::is_served_by(problem, policy, of_policy) ||
+         (!is_canonical(problem) && ReduceLayout(problem, policy).unit(true).has_code_of(of_policy));
+}
+
 ReduceLayout::ReduceLayout(const Problem& of, const Policy& policy)
     : ReducePolicy(policy.as<ReducePolicy>()),
       problem(of),
@@ -128,7 +134,12 @@ Reason ReduceLayout::is_valid(const DeviceFacts& facts) const {
        check_static_smem(tail == Tail::shared ? partial_bytes() * block_threads : 0)});
 }
 
-Unit ReduceLayout::unit() const {
+bool ReduceLayout::is_long() const {
+  constexpr std::int64_t kLongBytes = 1 << 27;
+  return !is_canonical(problem) && first_of(problem, 0) >= kLongBytes / element_bytes(problem);
+}
+
+Unit ReduceLayout::unit(bool reads_lines) const {
   const OperationSource op = family.operation(problem);
   const std::string parameters =
       fmt::format("Op, hone::{}, hone::Outputs<{}>, {}, {}, {}", inputs == 2 ? "TwoArrays" : "OneArray",
@@ -153,12 +164,9 @@ Unit ReduceLayout::unit() const {
       "              hone::kWorkspaceHeaderBytes == {}, \"host and device disagree on the policy\");\n",
       tile_bytes(), partial_bytes(), kWorkspaceHeaderBytes);
 
-  // Shorter arrays gain less than 1 %; of canonical trees the addresses decide nothing.
-  constexpr std::int64_t kLongBytes = 1 << 27;
-  const bool is_long = !is_canonical(problem) && first_of(problem, 0) >= kLongBytes / element_bytes(problem);
   const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
   const auto reduce = [&](std::string_view grid) {
-    return entry(fmt::format("Kernel::reduce<hone::Grid::{}, {}{}>", grid, cluster_blocks, is_long ? ", true" : ""));
+    return entry(fmt::format("Kernel::reduce<hone::Grid::{}, {}{}>", grid, cluster_blocks, reads_lines ? ", true" : ""));
   };
   switch (finish) {
     case Finish::one_block:

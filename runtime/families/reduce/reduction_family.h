@@ -58,11 +58,15 @@ struct ReduceLayout : ReducePolicy {
   std::int64_t grid(std::int64_t max_blocks) const {
     return cluster_blocks > 1 ? cluster_blocks : std::min(max_blocks, tiles);
   }
+  /// True if tiles begin with a line, a multiple of 256 bytes: in arrays of 128 MiB and more. Shorter ones gain less than
+  /// 1 %, and canonical trees do not depend on addresses.
+  bool is_long() const;
   /// The widest packs that the alignment allows: two arrays that are out of step cannot both be peeled.
   std::int64_t widest_vector_bytes() const;
 
   Reason is_valid(const DeviceFacts& facts) const;
-  Unit unit() const;
+  Unit unit() const { return unit(is_long()); }
+  Unit unit(bool reads_lines) const;
   WorkShape shape() const;
   std::size_t workspace_bytes(std::int64_t max_blocks) const;
   void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const;
@@ -80,6 +84,7 @@ class ReductionFamily : public LayoutFamily<BuiltInFamily, ReduceLayout, kReduce
   using LayoutFamily::LayoutFamily;
 
   std::string refuse(const Problem& problem) const override;
+  bool is_served_by(const Problem& problem, const Policy& policy, const Unit& unit) const override;
 
   /// 1, or 2 for operations on pairs. On the hit path: must not allocate.
   virtual int inputs(const Problem&) const { return 1; }

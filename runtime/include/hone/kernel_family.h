@@ -123,6 +123,10 @@ class KernelFamily {
   /// The unit that instantiates a policy. Unit::headers is filled in from sources().
   virtual Unit unit(const ProblemClass& problem_class, const Policy& policy) const = 0;
 
+  /// True if `of_policy`, the policy's unit for some class, is right for this problem too, so that a small problem can
+  /// tell whether it works: where this problem's class has the same unit, and where the family knows better.
+  virtual bool is_served_by(const Problem& problem, const Policy& policy, const Unit& of_policy) const;
+
   /// The input of the occupancy model for one call.
   virtual WorkShape shape(const Problem& problem, const Policy& policy) const = 0;
 

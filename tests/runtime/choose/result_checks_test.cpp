@@ -39,7 +39,7 @@ TEST(ResultChecks, SmallProblemsAreServedByTheSamePolicy) {
       const Problem small = small_problem(h100_facts(), problem, policy);
       EXPECT_EQ(problem.family->refuse(small), "");
       EXPECT_EQ(problem.family->is_valid(small, policy, h100_facts()), "");
-      EXPECT_TRUE(problem.family->unit(small, policy).has_code_of(problem.family->unit(problem, policy)));
+      EXPECT_TRUE(problem.family->is_served_by(small, policy, problem.family->unit(problem, policy)));
       for (std::size_t axis = 0; axis < 3; ++axis) {
         EXPECT_LE(small.extents[axis], problem.extents[axis]);
         EXPECT_EQ(small.extents[axis] % 2, problem.extents[axis] % 2);
