@@ -29,7 +29,7 @@ Exploration::Exploration(Device& device, const Problem& problem, const TuningOpt
       deadline_(deadline),
       rule_(roofline_us(device.facts(), device.limits(), problem, options.inputs),
             options.measure_all || options.exhaustive || !options.only.empty()),
-      order_(device.facts(), problem, options),
+      order_(device.facts(), problem, options, device.limits()),
       loader_(device, problem, order_.ranking(), memo, options.stop),
       queue_(device.facts(), problem, options, order_),
       measurer_(race) {}
@@ -198,6 +198,7 @@ SearchState Exploration::state() const {
           .model_error = order_.surrogate().error(),
           .leader_us = measurer_.leader_us(),
           .has_candidates = queue_.has_had_any(),
+          .others_wait = !options_.next.empty(),
           .is_stopped = options_.stop.stop_requested(),
           .is_late = Clock::now() >= deadline_};
 }

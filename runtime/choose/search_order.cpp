@@ -60,8 +60,9 @@ Pruning pruning_of(const TuningOptions& options) {
   return options.exhaustive || !options.only.empty() ? Pruning::off : Pruning::on;
 }
 
-SearchOrder::SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options)
-    : problem_(problem), options_(options), surrogate_(problem.family->space(), facts) {
+SearchOrder::SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options,
+                         const DeviceLimits& limits)
+    : problem_(problem), options_(options), surrogate_(problem.family->space(), facts, limits.enqueue_us) {
   PolicyRanking ranking = options.only.empty()
                               ? rank_policies(facts, problem, pruning_of(options))
                               : rank_policies(facts, problem, policies_of(options.only), pruning_of(options));

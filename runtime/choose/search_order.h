@@ -22,8 +22,9 @@ class SearchOrder {
  public:
   using Wave = std::vector<std::size_t>;  ///< of policies, by their place in the ranking
 
-  /// All references must outlive it.
-  SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options);
+  /// All references must outlive it, but for `limits`: all zero where nothing was measured.
+  SearchOrder(const DeviceFacts& facts, const Problem& problem, const TuningOptions& options,
+              const DeviceLimits& limits = {});
 
   /// The policies that may be compiled, most promising first.
   const std::vector<RankedPolicy>& ranking() const { return ranking_; }

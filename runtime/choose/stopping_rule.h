@@ -19,6 +19,7 @@ struct SearchState {
   double model_error = 0;  ///< of the logarithm of times, among those measured; see Surrogate::error()
   double leader_us = std::numeric_limits<double>::infinity();  ///< the lowest median; infinite before the first
   bool has_candidates = false;                                 ///< some policy has had one
+  bool others_wait = false;                                    ///< other problems will be tuned after this one
   bool is_stopped = false;                                     ///< by the caller
   bool is_late = false;                                        ///< past the deadline
 };
@@ -41,7 +42,8 @@ class StoppingRule {
   /// the model was off.
   static int fewest_measured(const SearchState& state);
 
-  /// A candidate must promise so much: more once a share of all candidates has been measured.
+  /// A candidate must promise so much: more where other problems wait, and once a share of all candidates has been
+  /// measured.
   static double least_gain(const SearchState& state);
 
   /// True once so many candidates have been measured that no further one is.

@@ -33,10 +33,11 @@ std::size_t first_wave_size(const Device& device, const Problem& problem, const 
   return options.nearby.empty() ? wave_size(device) : wave_size(device) / 2;
 }
 
-std::vector<Unit> first_units(const Device& device, const std::vector<ComingTuning>& coming) {
+std::vector<Unit> first_units(const Device& device, const DeviceLimits& limits,
+                              const std::vector<ComingTuning>& coming) {
   std::vector<Unit> units, further;
   for (const ComingTuning& tuning : coming) {
-    SearchOrder order(device.facts(), tuning.problem, tuning.options);
+    SearchOrder order(device.facts(), tuning.problem, tuning.options, limits);
     const auto add = [&](std::size_t count, std::vector<Unit>& to) {
       for (const std::size_t place : order.next(count, std::numeric_limits<double>::infinity()))
         to.push_back(unit_of(tuning.problem, order.ranking()[place].policy));

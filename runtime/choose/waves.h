@@ -30,6 +30,7 @@ struct ComingTuning {
 
 /// The units that the tunings would compile first, as far as can be told before them: the first waves of all, in their
 /// order, and then further ones of the first tuning.
-std::vector<Unit> first_units(const Device& device, const std::vector<ComingTuning>& coming);
+std::vector<Unit> first_units(const Device& device, const DeviceLimits& limits,
+                              const std::vector<ComingTuning>& coming);
 
 }  // namespace hone

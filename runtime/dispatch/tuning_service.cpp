@@ -187,7 +187,10 @@ void TuningService::compile_ahead(const std::vector<Problem>& next) {
   coming.front().options.nearby = nearby(next.front());
   // The memo runs it in threads that may outlive this service, but not the device.
   ahead_ = core_.memo().compile_ahead(
-      *core_.device(), [&device = *core_.device(), coming = std::move(coming)] { return first_units(device, coming); });
+      *core_.device(),
+      [&device = *core_.device(), limits = core_.device()->limits(), coming = std::move(coming)] {
+        return first_units(device, limits, coming);
+      });
   next_ = keys;
 }
 

@@ -18,7 +18,8 @@ namespace {
 // replayed graph, 0.50 with dependent launches. Enqueued one by one ahead of the device, calls of one kernel take 0.40
 // to 0.61 µs longer than in a graph, and of two 0.60 to 1.1 (2^18 to 2^23 elements). The best reductions reach 93 % of
 // the bandwidth that clock and bus width imply. That of a cluster is what 16 blocks draw that have all of 2^18 floats
-// in flight at once: 2.7 µs for the sum (H200, CUDA 13.0, 2026-11).
+// in flight at once: 2.7 µs for the sum (H200, CUDA 13.0, 2026-11). An SM issues four instructions of 32 threads a cycle,
+// at 1.7 GHz.
 constexpr ModelConstants kCudaGraph{.enqueue_us = 0,
                                     .launch_us = 0.79,
                                     .extra_launch_us = 0.8,
@@ -32,6 +33,7 @@ constexpr ModelConstants kCudaGraph{.enqueue_us = 0,
                                     .thread_us = 0,
                                     .bandwidth_gbps = 1000,
                                     .sm_bandwidth_gbps = 110,
+                                    .sm_instructions_per_ns = 217,
                                     .cluster_bandwidth_gbps = 1000,
                                     .block_share_bytes = 0};
 constexpr ModelConstants kCudaStream = [] {
@@ -67,6 +69,7 @@ constexpr ModelConstants kHost{.enqueue_us = 0,
                                .thread_us = 0.3,
                                .bandwidth_gbps = 0,
                                .sm_bandwidth_gbps = 7,
+                               .sm_instructions_per_ns = 0,
                                .cluster_bandwidth_gbps = 0,
                                .block_share_bytes = 2 << 20};
 /// A round of a cluster takes this multiple of memory's latency. Sums of i8 by 16 blocks of 128 threads with two loads
@@ -109,6 +112,8 @@ double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, cons
   const double in_flight_gbps =
       static_cast<double>(blocks) * static_cast<double>(shape.bytes_in_flight_per_block) / round_us * 1e-3;
   double sum = std::pow(most, -kSharpness) + std::pow(in_flight_gbps, -kSharpness);
+  if (shape.instructions_per_byte > 0 && constants.sm_instructions_per_ns > 0)
+    sum += std::pow(busy_sms * constants.sm_instructions_per_ns / shape.instructions_per_byte, -kSharpness);
   if (shape.thread_gbps > 0)
     sum += std::pow(static_cast<double>(blocks * shape.block_threads) * shape.thread_gbps, -kSharpness);
   return std::pow(sum, -1 / kSharpness);
@@ -176,6 +181,9 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   const bool has_equal_shares = shape.independent_blocks && blocks < tiles && constants.memory_latency_us > 0;
   us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots) * (is_uneven ? kUnevenSms : 1) *
         (has_equal_shares ? kEqualShares : 1);
+  // Nothing is in flight any more while the last round is combined.
+  if (constants.sm_instructions_per_ns > 0)
+    us += static_cast<double>(in_flight) * shape.instructions_per_byte / (constants.sm_instructions_per_ns * 1e3);
   const std::int64_t fills =
       shape.cluster_blocks > 1 ? divide_up(tiles, std::min(blocks, slots)) : divide_up(blocks, slots);
   us += constants.memory_latency_us * shape.pipeline_fill_latencies * static_cast<double>(fills);

@@ -26,6 +26,7 @@ struct ModelConstants {
   double thread_us;               ///< per thread and block: starting it and taking it through the block's barriers
   double bandwidth_gbps;          ///< what the best kernels reach
   double sm_bandwidth_gbps;       ///< most that one SM can draw when the others are idle
+  double sm_instructions_per_ns;  ///< that an SM issues for all of its threads; 0: instructions cost nothing
   double cluster_bandwidth_gbps;  ///< likewise one cluster, whose SMs are neighbours; 0: there are none
   double block_share_bytes;  ///< 0: threads run together. Else they run one after the other, and each sweeps all of
                              ///< the block's share: beyond this size the lines that they have in common are lost

@@ -33,6 +33,11 @@ constexpr double kLeastError = 0.01;
 /// Grids beyond this are no different.
 constexpr double kMostBlocksPerSm = 64;
 
+double share_of_model(const DeviceFacts& facts, double enqueue_us) {
+  const double by_the_model = model_constants(facts).enqueue_us;
+  return enqueue_us > 0 && by_the_model > 0 ? enqueue_us / by_the_model : 1;
+}
+
 /// A normal variable is expected to stay below a bound by this, counting 0 where it does not; `lead`: of its mean.
 double expected_lead(double lead, double deviation) {
   const double z = lead / deviation;
@@ -43,11 +48,12 @@ double expected_lead(double lead, double deviation) {
 
 }  // namespace
 
-Surrogate::Surrogate(const ParameterSpace& space, const DeviceFacts& facts)
-    : space_(space), sm_count_(facts.sm_count) {}
+Surrogate::Surrogate(const ParameterSpace& space, const DeviceFacts& facts, double enqueue_us)
+    : space_(space), sm_count_(facts.sm_count), enqueue_share_(share_of_model(facts, enqueue_us)) {}
 
 std::size_t Surrogate::add(const Candidate& candidate, const Prediction& prediction) {
-  Point point{.log_us = std::log(std::max(prediction.device_us, 1e-6)), .enqueue_us = prediction.enqueue_us};
+  Point point{.log_us = std::log(std::max(prediction.device_us, 1e-6)),
+              .enqueue_us = enqueue_share_ * prediction.enqueue_us};
   for (std::size_t i = 0; i < space_.parameters().size(); ++i) {
     if (!space_.exists(i, candidate.policy)) continue;
     const double value = candidate.policy[static_cast<int>(i)];

@@ -22,8 +22,8 @@ namespace hone {
 /// 13, 1998). Pure.
 class Surrogate {
  public:
-  /// `space` must outlive it.
-  Surrogate(const ParameterSpace& space, const DeviceFacts& facts);
+  /// `space` must outlive it. `enqueue_us`: what enqueueing one launch takes this host; 0: what the model says.
+  Surrogate(const ParameterSpace& space, const DeviceFacts& facts, double enqueue_us = 0);
 
   /// A candidate that may be asked about: its number, counted from 0.
   std::size_t add(const Candidate& candidate, const Prediction& prediction);
@@ -68,6 +68,7 @@ class Surrogate {
 
   const ParameterSpace& space_;
   const int sm_count_;
+  const double enqueue_share_;  ///< of what the model says
   std::vector<Point> points_;
   std::vector<Observation> observations_;
   double residuals_ones_ = 0, ones_ones_ = 0, residuals_residuals_ = 0;  ///< products of the solved vectors

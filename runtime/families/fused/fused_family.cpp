@@ -76,6 +76,12 @@ class FusedFamily final : public ReductionFamily {
   const Verifier& verifier() const override { return verifier_; }
 
  protected:
+  double instructions(const Problem& problem) const override {
+    double instructions = 0;
+    for (const ReduceOp op : ops_) instructions += reduce_instructions(fused_member(problem, op));
+    return instructions;
+  }
+
   std::size_t partial_bytes(const Problem& problem) const override {
     std::size_t bytes = 0;
     for (const ReduceOp op : ops_) bytes += state_bytes(fused_member(problem, op), needs_wide_index(problem, 0));

@@ -185,7 +185,8 @@ WorkShape ReduceLayout::shape() const {
           .launches = finish == Finish::second_kernel ? 2 : 1,
           .uses_last_block_ticket = finish == Finish::last_block,
           .dependent_launch = true,
-          .cluster_blocks = cluster_blocks};
+          .cluster_blocks = cluster_blocks,
+          .instructions_per_byte = family.instructions(problem) / static_cast<double>(element_bytes(problem))};
 }
 
 std::size_t ReduceLayout::workspace_bytes(std::int64_t max_blocks) const {

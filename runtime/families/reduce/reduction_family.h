@@ -89,6 +89,9 @@ class ReductionFamily : public LayoutFamily<BuiltInFamily, ReduceLayout, kReduce
   /// 1, or 2 for operations on pairs. On the hit path: must not allocate.
   virtual int inputs(const Problem&) const { return 1; }
 
+  /// The instructions of an element (WorkShape::instructions_per_byte); 0: not known.
+  virtual double instructions(const Problem&) const { return 0; }
+
   /// Bytes of what one block has found: sizeof of the operation's State. On the hit path, too.
   virtual std::size_t partial_bytes(const Problem& problem) const = 0;
 
@@ -99,6 +102,9 @@ inline const ReduceOpInfo& op_of(const Problem& problem) { return kReduceOps[pro
 
 /// KernelFamily::arithmetic() of families of reductions: arrays, bytes of an element, accumulators and results.
 std::string reduce_arithmetic(const ReduceSpec& spec);
+
+/// The instructions of an element that are not hidden behind loads.
+double reduce_instructions(const ReduceSpec& spec);
 
 /// How the kernels spell an operation, with what it is instantiated for. Indices of elements have 32 or 64 bits.
 OperationSource operation_source(const ReduceSpec& spec, bool has_wide_index);

@@ -67,6 +67,10 @@ struct WorkShape {
   /// The most that a thread takes through its registers, loads and stores together; 0: loads and stores alone limit it.
   double thread_gbps = 0;
 
+  /// The instructions that a thread issues for each byte that it loads, as far as they are not hidden behind loads; 0:
+  /// too few to count.
+  double instructions_per_byte = 0;
+
   /// The threads that combine the partials of all blocks; 0: block_threads.
   int combining_threads = 0;
 

@@ -24,6 +24,11 @@ class StoppingRuleTest : public testing::Test {
   const StoppingRule rule_{kRooflineUs, false};
   const StoppingRule all_{kRooflineUs, true};
   const SearchState begun_{.measured = 20, .candidates = 1000, .leader_us = 50, .has_candidates = true};
+  const SearchState begun_in_campaign_ = [this] {
+    SearchState state = begun_;
+    state.others_wait = true;
+    return state;
+  }();
 };
 
 TEST_F(StoppingRuleTest, TheRooflineIsReachedWithinHalfAPercent) {
@@ -77,12 +82,19 @@ TEST_F(StoppingRuleTest, TheMoreWasMeasuredTheMoreACandidateMustPromise) {
   EXPECT_EQ(rule_.why_not(state, true, {.us = 50}), "") << "a small space has a floor";
 }
 
-TEST_F(StoppingRuleTest, AnExpectedGainOfAFifthOfAPercentIsWorthAMeasurement) {
-  EXPECT_EQ(rule_.why_not(begun_, false, {.us = 49, .gain = 0.0021}), "");
-  const std::string why = rule_.why_not(begun_, false, {.us = 51.5, .gain = 0.0019}).text();
+TEST_F(StoppingRuleTest, WhereOthersWaitAFifthOfAPercentIsWorthAMeasurement) {
+  EXPECT_EQ(rule_.why_not(begun_in_campaign_, false, {.us = 49, .gain = 0.0021}), "");
+  const std::string why = rule_.why_not(begun_in_campaign_, false, {.us = 51.5, .gain = 0.0019}).text();
   EXPECT_THAT(why, HasSubstr("51.50 µs"));
   EXPECT_THAT(why, HasSubstr("50.00"));
   EXPECT_THAT(why, HasSubstr("0.19 %"));
+}
+
+TEST_F(StoppingRuleTest, WhereNoneWaitsATenthOfThatIs) {
+  EXPECT_EQ(rule_.why_not(begun_, false, {.us = 50.5, .gain = 0.00021}), "");
+  EXPECT_NE(rule_.why_not(begun_, false, {.us = 50.5, .gain = 0.00019}), "");
+  EXPECT_EQ(end(rule_, begun_, 0.00021), std::nullopt);
+  EXPECT_EQ(end(rule_, begun_, 0.00019), SearchEnd::rest_expected_slower);
 }
 
 TEST_F(StoppingRuleTest, WhatMustBeMeasuredIsUnlessTheLeaderIsAtTheRoofline) {
@@ -100,8 +112,8 @@ TEST_F(StoppingRuleTest, ASearchThatMeasuresAllLeavesNothingOut) {
 }
 
 TEST_F(StoppingRuleTest, ItEndsWhenTheRestPromisesNothing) {
-  EXPECT_EQ(end(rule_, begun_, 0.0019), SearchEnd::rest_expected_slower);
-  EXPECT_EQ(end(rule_, begun_, 0.0021), std::nullopt);
+  EXPECT_EQ(end(rule_, begun_in_campaign_, 0.0019), SearchEnd::rest_expected_slower);
+  EXPECT_EQ(end(rule_, begun_in_campaign_, 0.0021), std::nullopt);
   EXPECT_EQ(end(rule_, begun_, std::nullopt), std::nullopt) << "nothing is left: the queue says so itself";
 }
 

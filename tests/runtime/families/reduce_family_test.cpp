@@ -7,6 +7,7 @@
 #include <array>
 #include <limits>
 
+#include <hone/fused_reduction.h>
 #include <hone/tuned_reduce.h>
 
 #include "tests/runtime/families/support.h"
@@ -132,6 +133,20 @@ TEST(ReduceFamily, ShapeCountsTilesAndBytesInFlight) {
   EXPECT_EQ(shape.bytes_in_flight_per_block, 256 * 16 * 2);
   EXPECT_EQ(shape.tiles, 3);  // of 2048 elements
   EXPECT_EQ(family().shape(sum_f32(4096), policy(Finish::last_block, 256, 2)).tiles, 2);
+}
+
+TEST(ReduceFamily, AByteCostsTheInstructionsOfItsOperation) {
+  const auto of = [](ReduceOp op, DType dtype) {
+    return family().shape(reduce_problem(op, dtype, 4096), policy(Finish::last_block)).instructions_per_byte;
+  };
+  EXPECT_GT(of(ReduceOp::sum, DType::i8), of(ReduceOp::sum, DType::f32)) << "more elements";
+  EXPECT_GT(of(ReduceOp::argmax, DType::i8), 2 * of(ReduceOp::max, DType::i8));
+  EXPECT_GT(of(ReduceOp::sum, DType::f8e4m3), of(ReduceOp::sum, DType::i8));
+  EXPECT_GT(of(ReduceOp::logsumexp, DType::f32), 4 * of(ReduceOp::minmax, DType::f32));
+  const std::array ops{ReduceOp::max, ReduceOp::argmax};
+  const Problem fused = FusedReduction(ops).problem(DType::f32, 4096);
+  EXPECT_DOUBLE_EQ(fused.family->shape(fused, policy(Finish::last_block)).instructions_per_byte,
+                   of(ReduceOp::max, DType::f32) + of(ReduceOp::argmax, DType::f32));
 }
 
 TEST(ReduceFamily, AnEmptyArrayIsOneTile) {

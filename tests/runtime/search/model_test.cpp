@@ -63,6 +63,25 @@ TEST(Model, BytesInFlightAreThoseOfTheBusiestSm) {
   EXPECT_EQ(Work(5).on(h100_facts(), 528).bytes_in_flight_per_sm, 4096);
 }
 
+TEST(Model, WhatIsInFlightLastIsCombinedWhileNothingIsLoaded) {
+  Work plain(132 * 1000), busy(132 * 1000);
+  busy.shape.instructions_per_byte = 1;
+  const auto drain_us = [&](std::int64_t blocks) {
+    return busy.on(h100_facts(), blocks).us() - plain.on(h100_facts(), blocks).us();
+  };
+  EXPECT_GT(drain_us(132), 4096 / 217e3);
+  EXPECT_GT(drain_us(6 * 132), 6 * 4096 / 217e3) << "the blocks of an SM share what it issues";
+  EXPECT_EQ(busy.on(two_core_host_facts(), 2, 1).us(), plain.on(two_core_host_facts(), 2, 1).us());
+}
+
+TEST(Model, AnSmTakesNoMoreThanItHasInstructionsFor) {
+  Work work(132 * 1000);
+  work.shape.instructions_per_byte = 100;  // 2.17 GB/s of an SM
+  const double least_us = static_cast<double>(work.bytes) * 100 / (132 * 217e3);
+  EXPECT_GT(work.on(h100_facts(), 6 * 132).us(), least_us);
+  EXPECT_LT(work.on(h100_facts(), 6 * 132).us(), 1.05 * least_us);
+}
+
 TEST(Model, MoreBytesInFlightAreNeverSlowerInOneWave) {
   double earlier = 1e30;
   for (std::int64_t per_sm : {1, 2, 3, 6}) {

@@ -116,6 +116,18 @@ TEST_F(SurrogateTest, WhatTheHostHidesIsNeitherLearnedFromNorExpected) {
   EXPECT_LE(surrogate_.expected_gain(in_stream(1024, 0.1, 5), 6), at_most + 1e-9);
 }
 
+TEST_F(SurrogateTest, AHostThatIsKnownHidesWhatItTakesAndNoMore) {
+  const double by_the_model = model_constants(facts_).enqueue_us;
+  Surrogate quick(space_, facts_, 0.5 * by_the_model);
+  const auto in_stream = [&](std::int32_t threads, double device_us, int launches) {
+    return quick.add(candidate(threads, 1, 0), {.device_us = device_us, .enqueue_us = launches * by_the_model});
+  };
+  quick.observe(in_stream(64, 0.6 * by_the_model, 1), 0.9 * by_the_model);
+  EXPECT_NEAR(quick.expected_us(in_stream(128, 0.5 * by_the_model, 1)), 0.75 * by_the_model, 1e-6);
+  EXPECT_NEAR(quick.expected_us(in_stream(128, 0.1 * by_the_model, 2)), by_the_model, 1e-6);
+  EXPECT_GT(quick.expected_gain(in_stream(512, 0.4 * by_the_model, 1), 0.9 * by_the_model), 0.1);
+}
+
 TEST_F(SurrogateTest, EqualCandidatesAndTimesThatAreNotKnownAreHarmless) {
   for (int i = 0; i < 20; ++i) surrogate_.observe(surrogate_.add(candidate(64, 1, 0), device(10)), 12);
   surrogate_.observe(surrogate_.add(candidate(64, 2, 0), device(10)), 0);
