@@ -37,3 +37,13 @@ function(hone_precompile target)
       <vector> <fmt/format.h> <fmt/ranges.h>)
   endif()
 endfunction()
+
+# hone_program(<target>): as hone_target() does, for what calls the library: the command, benchmarks, examples and tests.
+# With HONE_QUICK_PROGRAMS they are not optimised and have no debug information, which saves 20 to 45 % and 10 % of the
+# compiler's time (g++ 12.2). CLI11's header precompiled takes longer: each source emits its inline functions once more.
+function(hone_program target)
+  hone_target(${target})
+  if(HONE_QUICK_PROGRAMS)
+    target_compile_options(${target} PRIVATE -O0 -g0)
+  endif()
+endfunction()
