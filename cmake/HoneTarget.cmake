@@ -15,7 +15,9 @@ function(hone_target target)
   if(HONE_SANITIZERS)
     target_compile_options(${target} PRIVATE -fsanitize=${HONE_SANITIZERS} -fno-omit-frame-pointer)
     if(HONE_SANITIZERS MATCHES undefined)
-      target_compile_options(${target} PRIVATE -fno-sanitize-recover=undefined)  # else a finding fails no test
+      # Without the former, a finding fails no test. The latter leaves out that an object has its type at each call of a
+      # virtual function, 8 % of the compiler's time; AddressSanitizer sees objects that are no longer there.
+      target_compile_options(${target} PRIVATE -fno-sanitize-recover=undefined -fno-sanitize=vptr)
     endif()
     target_link_options(${target} PUBLIC $<BUILD_INTERFACE:-fsanitize=${HONE_SANITIZERS}>)
   endif()
