@@ -1,5 +1,5 @@
-// Calls that must not compile, with HONE_REFUSED. A comment above each says what the compiler has to print for its line,
-// as a regular expression of CMake; refused_calls.cmake compares. Without HONE_REFUSED, all is well.
+// Calls that must not compile, with HONE_REFUSED. A comment above each says what the compiler has to print for its
+// line, as a regular expression of CMake; refused_calls.cmake compares. Without HONE_REFUSED, all is well.
 #include <cstdint>
 #include <tuple>
 
