@@ -15,7 +15,9 @@ function(hone_target target)
   if(HONE_SANITIZERS)
     target_compile_options(${target} PRIVATE -fsanitize=${HONE_SANITIZERS} -fno-omit-frame-pointer)
     if(HONE_SANITIZERS MATCHES undefined)
-      target_compile_options(${target} PRIVATE -fno-sanitize-recover=undefined)  # else a finding fails no test
+      # Without the former, a finding fails no test. The latter leaves out that an object has its type at each call of a
+      # virtual function, 8 % of the compiler's time; AddressSanitizer sees objects that are no longer there.
+      target_compile_options(${target} PRIVATE -fno-sanitize-recover=undefined -fno-sanitize=vptr)
     endif()
     target_link_options(${target} PUBLIC $<BUILD_INTERFACE:-fsanitize=${HONE_SANITIZERS}>)
   endif()
@@ -35,5 +37,15 @@ function(hone_precompile target)
       <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstring> <filesystem> <fstream> <functional> <limits>
       <map> <memory> <mutex> <optional> <random> <regex> <span> <sstream> <string> <string_view> <thread> <utility>
       <vector> <fmt/format.h> <fmt/ranges.h>)
+  endif()
+endfunction()
+
+# hone_program(<target>): as hone_target(), for what calls the library: the command, benchmarks, examples and tests.
+# With HONE_QUICK_PROGRAMS they are not optimised and have no debug information, which saves 20 to 45 % and 10 % of the
+# compiler's time (g++ 12.2). CLI11's header precompiled takes longer: each source emits its inline functions once more.
+function(hone_program target)
+  hone_target(${target})
+  if(HONE_QUICK_PROGRAMS)
+    target_compile_options(${target} PRIVATE -O0 -g0)
   endif()
 endfunction()

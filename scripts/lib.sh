@@ -10,7 +10,7 @@ readonly build_packages=(
   libsqlite3-dev zlib1g-dev libboost-context-dev libfmt-dev libxxhash-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
 )
 readonly test_packages=(libgtest-dev libgmock-dev pkg-config gfortran python3-venv python3-dev
-  libopenmpi-dev openmpi-bin ccache)
+  libopenmpi-dev openmpi-bin ccache lld)
 
 step() { printf '==> %s\n' "$*"; }
 

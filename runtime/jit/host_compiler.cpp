@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kUnitFile = "unit.cu";
 constexpr std::string_view kSmemSymbol = "hone_host_dynamic_smem";
+constexpr std::string_view kNameSymbol = "hone_host_unit_name";
 constexpr std::size_t kDynamicSmemBytes = 48 * 1024;
 constexpr std::size_t kMaxLogBytes = 64 * 1024;
 
@@ -47,7 +48,7 @@ void check_header_name(const std::string& name) {
   }
 }
 
-/// `text` as C++ source.
+/// `text` as C++ and assembly source.
 std::string string_literal(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -57,7 +58,8 @@ std::string string_literal(std::string_view text) {
   return result + '"';
 }
 
-/// Returns what follows the unit's source: how the engine finds its kernels (prelude/host_abi.h).
+/// Returns what follows the unit's source: how the engine finds its kernels (prelude/host_abi.h). The unit's name is
+/// linked, so that problems whose kernels are the same compile the same text, which a compiler cache then finds.
 std::string trampolines(const Unit& unit) {
   std::string text = "\n#line 1 \"hone_entries\"\nnamespace hone_host {\nconstexpr Entry kEntries[] = {\n";
   for (const std::string& entry : unit.entries) {
@@ -67,10 +69,10 @@ std::string trampolines(const Unit& unit) {
   }
   text += fmt::format(
       "}};\nextern \"C\" {{\nextern thread_local unsigned char {0}[];\n"
-      "extern const unsigned long long {0}_bytes;\n"
+      "extern const unsigned long long {0}_bytes;\nextern const char {1}[];\n"
       "[[gnu::visibility(\"default\")]] extern const ModuleDescriptor hone_host_module = {{\n"
       "    kAbiVersion, {1}, kEntries, {2}, +[]() -> unsigned char* {{ return {0}; }}, &{0}_bytes}};\n}}\n}}\n",
-      kSmemSymbol, string_literal(unit.name), unit.entries.size());
+      kSmemSymbol, kNameSymbol, unit.entries.size());
   return text;
 }
 
@@ -80,10 +82,10 @@ std::string initialiser_of(std::string_view variable) {
                                     : fmt::format("_ZTH{}{}", variable.size(), variable);
 }
 
-/// Defines dynamic shared memory: every `extern __shared__` array of the unit is the same memory, as in CUDA. It is
-/// linked last, so that it ends the thread-local segment. An array that a function template declares is initialised by
-/// a function, which g++ 12 calls though it is weak and not there; it has nothing to do.
-std::string dynamic_smem_assembly(const std::vector<std::string>& names) {
+/// Defines the unit's name, and dynamic shared memory: every `extern __shared__` array of the unit is the same memory,
+/// as in CUDA. It is linked last, so that it ends the thread-local segment. An array that a function template declares
+/// is initialised by a function, which g++ 12 calls though it is weak and not there; it has nothing to do.
+std::string linked_assembly(const Unit& unit, const std::vector<std::string>& names) {
   const std::size_t bytes = names.empty() ? 1 : kDynamicSmemBytes;
   std::string text = fmt::format(".section .tbss,\"awT\",%nobits\n.balign {}\n", names.empty() ? 1 : 128);
   const auto define = [&text](std::string_view name) {
@@ -95,7 +97,9 @@ std::string dynamic_smem_assembly(const std::vector<std::string>& names) {
   for (const std::string& name : names)
     text += fmt::format(".globl {0}\n.hidden {0}\n.type {0},%function\n{0}:\nret\n", initialiser_of(name));
   text += fmt::format(".section .rodata\n.balign 8\n.globl {1}_bytes\n.hidden {1}_bytes\n{1}_bytes:\n"
-                      ".quad {0}\n.section .note.GNU-stack,\"\",%progbits\n", bytes, kSmemSymbol);
+                      ".quad {0}\n.globl {2}\n.hidden {2}\n{2}:\n.asciz {3}\n"
+                      ".section .note.GNU-stack,\"\",%progbits\n",
+                      bytes, kSmemSymbol, kNameSymbol, string_literal(unit.name));
   return text;
 }
 
@@ -268,7 +272,7 @@ Binary HostCompiler::compile(const Unit& unit) const {
   const std::vector<std::byte> object = read_bytes(temp.path() / "unit.o");
   std::vector<std::string> dynamic_names = undefined_tls_symbols(object);
   std::erase(dynamic_names, kSmemSymbol);
-  write_file(temp.path() / "smem.s", dynamic_smem_assembly(dynamic_names));
+  write_file(temp.path() / "linked.s", linked_assembly(unit, dynamic_names));
   command = {compiler_.string()};
   append(link_options(instrumentation_));
   append({"../unit.o"});
@@ -276,7 +280,7 @@ Binary HostCompiler::compile(const Unit& unit) const {
     write_file(temp.path() / "instrumentation.o", instrumentation_object(unit, folder, compiler_));
     append({"../instrumentation.o"});
   }
-  append({"../smem.s", "-lm", "-lc", "-lgcc", "-o", "../unit.so"});
+  append({"../linked.s", "-lm", "-lc", "-lgcc", "-o", "../unit.so"});
   run_or_throw(unit, folder, command);
   return {"elf", architecture_, read_bytes(temp.path() / "unit.so")};
 }

@@ -235,6 +235,28 @@ TEST(HostCompiler, WhatChecksAddToEveryModuleIsCompiledOnce) {
   EXPECT_EQ(all, 5);  // and two units, compiled and linked
 }
 
+TEST(HostCompiler, UnitsThatDifferInTheirNamesCompileTheSameText) {
+  const std::filesystem::path folder = testing::TempDir() + "/hone_compiler_that_keeps";
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path script = folder / "compiler", text = folder / "text";
+  std::ofstream(script) << "#!/bin/sh\ncase \"$*\" in *' -c '*) cp unit.cu " << text << ";; esac\nexec c++ \"$@\"\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const auto device = make_host_device(HostOptions{.compiler = script, .order = {}});
+  std::vector<std::string> texts, binaries;
+  for (const std::string name : {"first \\ \"n≈8\"\n", "second"}) {
+    const Binary binary = device->compile({name, kEmpty, {}, {"entry"}});
+    device->load(binary, {"entry"});
+    std::ifstream file(text);
+    texts.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    binaries.emplace_back(reinterpret_cast<const char*>(binary.code.data()), binary.code.size());
+  }
+  std::filesystem::remove_all(folder);
+  EXPECT_THAT(texts[0], HasSubstr("entry"));
+  EXPECT_EQ(texts[0], texts[1]);
+  EXPECT_THAT(binaries[0], HasSubstr("first \\ \"n≈8\" "));
+  EXPECT_THAT(binaries[1], HasSubstr("second"));
+}
+
 TEST(HostCompiler, HugeFramesAreRefused) {
   const auto device = make_host_device();
   const auto [code, message] = error_of([&] {
