@@ -23,27 +23,23 @@ struct FaultText {
 };
 
 constexpr std::array<FaultText, 11> kFaultTexts{{
-    {StoreFault::unopenable, "cannot be opened",
-     "check the path and its permissions, or name another file (HONE_CACHE or --cache)"},
-    {StoreFault::not_a_database, "is a file of another kind", "name another file (HONE_CACHE or --cache)"},
+    {StoreFault::unopenable, "cannot be opened", "check the path and its permissions, or name another file"},
+    {StoreFault::not_a_database, "is a file of another kind", "name another file"},
     {StoreFault::foreign, "is an SQLite database, but not Hone's",
-     "name another file (HONE_CACHE or --cache), or if it was Hone's save its rows with hone cache repair"},
-    {StoreFault::newer, "was written by a newer Hone", "use that one, or name another file (HONE_CACHE or --cache)"},
-    {StoreFault::read_only, "cannot be written to",
-     "make it and its folder writable, or name another file (HONE_CACHE or --cache)"},
-    {StoreFault::busy, "is locked by another process",
-     "try again when that is done, or name another file (HONE_CACHE or --cache)"},
+     "name another file, or if it was Hone's save its rows with hone cache repair"},
+    {StoreFault::newer, "was written by a newer Hone", "use that one, or name another file"},
+    {StoreFault::read_only, "cannot be written to", "make it and its folder writable, or name another file"},
+    {StoreFault::busy, "is locked by another process", "try again when that is done, or name another file"},
     {StoreFault::corrupt, "is damaged",
-     "save what is intact with hone cache repair, delete it (its winners are tuned again), or name another file"
-     " (HONE_CACHE or --cache)"},
-    {StoreFault::full, "has no space left to grow", "free some, or name a file elsewhere (HONE_CACHE or --cache)"},
+     "save what is intact with hone cache repair, delete it (its winners are tuned again), or name another file"},
+    {StoreFault::full, "has no space left to grow", "free some, or name a file elsewhere"},
     {StoreFault::untrusted, "is not trusted with code",
-     "give it and its folders to yourself or to root with nobody else able to write (chmod go-w), or name another file"
-     " (HONE_CACHE or --cache)"},
+     "give it and its folders to yourself or to root with nobody else able to write (chmod go-w), or name another"
+     " file"},
     {StoreFault::unlocked, "cannot be written to safely",
-     "name a file on a disk of this machine (HONE_CACHE or --cache) and put it in place with hone cache snapshot; or if"
-     " one machine alone uses the file, write its host name into the file of the same name with .machine behind it"},
-    {StoreFault::failed, "failed", "name another file (HONE_CACHE or --cache) if this persists"},
+     "name a file on a disk of this machine and put it in place with hone cache snapshot; or if one machine alone uses"
+     " the file, write its host name into the file of the same name with .machine behind it"},
+    {StoreFault::failed, "failed", "name another file if this persists"},
 }};
 
 struct CodeFault {
@@ -102,7 +98,8 @@ bool is_text_of_winners(const std::filesystem::path& path) {
 
 StoreError store_error(const std::filesystem::path& path, StoreFault fault, std::string_view detail) {
   const FaultText& text = kFaultTexts[static_cast<std::size_t>(fault)];
-  return StoreError(fault, fmt::format("the cache {} {}: {}; {}", path.native(), text.found, detail, text.advice));
+  return StoreError(fault, path, std::string(detail),
+                    fmt::format("the cache {} {}: {}; {}", path.native(), text.found, detail, text.advice));
 }
 
 StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection) {
@@ -116,7 +113,8 @@ StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection) 
   }
   if (code == SQLITE_READONLY_ROLLBACK) detail = "an interrupted write must be undone first, and the file is read-only";
   if (primary == SQLITE_NOTADB)
-    detail += is_text_of_winners(path) ? " but a text of winners to ship: HONE_CACHE_PATH may name it (docs/cache.md)"
+    detail += is_text_of_winners(path) ? " but a text of winners to ship: HONE_CACHE_PATH may name it, as NAME.winners"
+                                         " (docs/cache.md)"
                                        : " (if it was Hone's, hone cache repair may save its rows)";
   const bool is_refusal = primary == SQLITE_CANTOPEN || code == SQLITE_IOERR_DELETE;
   if (const std::string refusal = is_refusal ? GuardedVfs::refusal(connection) : ""; !refusal.empty())

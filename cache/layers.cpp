@@ -71,6 +71,11 @@ Layers::Layer* Layers::writable() {
   return !layers_.empty() && layers_.front().is_writable ? &layers_.front() : nullptr;
 }
 
+bool Layers::can_write() {
+  const Layer* const layer = writable();
+  return layer != nullptr && !refusal(*layer);
+}
+
 /// Why it is no use to write to it.
 std::optional<StoreError> Layers::refusal(const Layer& layer) const {
   const std::scoped_lock lock(mutex_);
@@ -78,7 +83,7 @@ std::optional<StoreError> Layers::refusal(const Layer& layer) const {
 }
 
 void Layers::fail(Layer& layer, Access access, const StoreError& error, Loss loss) {
-  LayerFailure failure{.message = error.what()};
+  LayerFailure failure{.message = error.what(), .is_winner_lost = loss == Loss::winner};
   {
     const std::scoped_lock lock(mutex_);
     if (error.fault() == StoreFault::busy) {
@@ -187,8 +192,8 @@ std::optional<LimitsRecord> Layers::limits(const LimitsRecord& key) {
 
 LimitsRecord Layers::publish(const LimitsRecord& limits) {
   LimitsRecord stored = limits;
-  if (Layer* const layer = writable(); layer != nullptr && !refusal(*layer))
-    attempt(*layer, Access::write, [&](const Store& store) { stored = store.publish(limits); });
+  if (can_write())
+    attempt(*writable(), Access::write, [&](const Store& store) { stored = store.publish(limits); });
   return stored;
 }
 

@@ -30,6 +30,7 @@ struct LayerPlace {
 struct LayerFailure {
   std::string message;  ///< names the path, what was found and what to do
   bool is_first = false;
+  bool is_winner_lost = false;  ///< a winner could not be stored
 };
 
 /// Asks one file after the other. Only the first one may be writable. A file that cannot serve never fails a call: it
@@ -85,6 +86,9 @@ class Layers {
   /// Writes it to the writable layer, at once if no note was written in the last tenth of a second, and else with the
   /// next one.
   void note(MissRecord miss);
+
+  /// False where the notes, and winners, have no file to go to: none is writable, or it cannot be used.
+  bool can_write();
 
   std::uint64_t damaged() const;   ///< rows and binaries that would have served, had their digest held
   std::uint64_t left_out() const;  ///< files that were reported

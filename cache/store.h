@@ -29,14 +29,20 @@ enum class StoreFault {
   failed,          ///< anything else SQLite reports
 };
 
-/// Thrown when the file cannot serve. The message names the path, what was found and what to do.
+/// Thrown when the file cannot serve. The message names the path, what was found and what to do. It does not say where
+/// the file was named, which its reader knows.
 class StoreError : public std::runtime_error {
  public:
-  StoreError(StoreFault fault, const std::string& message) : std::runtime_error(message), fault_(fault) {}
+  StoreError(StoreFault fault, std::filesystem::path path, std::string detail, const std::string& message)
+      : std::runtime_error(message), fault_(fault), path_(std::move(path)), detail_(std::move(detail)) {}
   StoreFault fault() const noexcept { return fault_; }
+  const std::filesystem::path& path() const noexcept { return path_; }
+  const std::string& detail() const noexcept { return detail_; }  ///< what was found, without the fault's own words
 
  private:
   StoreFault fault_;
+  std::filesystem::path path_;
+  std::string detail_;
 };
 
 /// A cache file may grow to so many bytes where nothing else is said: some thousands of winners with code and trials.

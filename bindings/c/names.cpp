@@ -1,10 +1,11 @@
-// Numbers and names of operations and dtypes. The numbers are those of ReduceOp and DType, whose rows are only ever
-// added at the end.
+// Numbers and names of operations, dtypes and sources of choices. The numbers are those of ReduceOp, DType and
+// ChoiceSource, whose rows are only ever added at the end.
 #include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
 
+#include <hone/candidate.h>
 #include <hone/reduce_op.h>
 
 #include "bindings/c/handles.h"
@@ -69,6 +70,10 @@ const char* hone_op_name(int32_t op) {
 const char* hone_dtype_name(int32_t dtype) {
   const auto* const row = c::row_at(dtype, kDTypes);
   return row ? row->name.data() : nullptr;
+}
+const char* hone_source_name(int32_t source) {
+  const auto* const row = c::row_at(source, kChoiceSourceNames);
+  return row ? row->data() : nullptr;
 }
 
 size_t hone_dtype_size(int32_t dtype) {

@@ -137,12 +137,14 @@ hone_status hone_session_counters(const hone_session* session, char** json) {
         {"tunings", counters.tunings},
         {"heuristics", counters.heuristics},
         {"nearest", counters.nearest},
+        {"shipped", counters.shipped},
         {"compiles", counters.compiles},
         {"cache_failures", counters.cache_failures},
         {"caches_left_out", counters.caches_left_out},
         {"cache_rejects", counters.cache_rejects},
         {"stale_hits", counters.stale_hits},
         {"waits", counters.waits},
+        {"not_stored", counters.not_stored},
         {"last_cache_failure",
          counters.last_cache_failure}}.dump());
   });

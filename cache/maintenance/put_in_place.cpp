@@ -67,6 +67,15 @@ fs::path put_in_place_keeping(const fs::path& finished, const fs::path& path, co
   return backup;
 }
 
+void on_behalf_of(const UnfinishedFile& unfinished, const fs::path& path, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const StoreError& error) {
+    if (error.path() != unfinished.path()) throw;
+    throw store_error(path, error.fault(), error.detail());
+  }
+}
+
 UnfinishedFile::~UnfinishedFile() {
   if (path_.empty()) return;
   try {

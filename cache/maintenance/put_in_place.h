@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string_view>
 
 namespace hone::cache {
@@ -38,5 +39,9 @@ class UnfinishedFile {
  private:
   std::filesystem::path path_;
 };
+
+/// Calls `work`, which writes `unfinished`. What it throws of that file is thrown of `path`, the name that users know.
+void on_behalf_of(const UnfinishedFile& unfinished, const std::filesystem::path& path,
+                  const std::function<void()>& work);
 
 }  // namespace hone::cache

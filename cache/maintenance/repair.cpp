@@ -112,7 +112,7 @@ RepairReport repair(const fs::path& given_path) {
   }
   const ScratchFolder folder(path);
   UnfinishedFile fresh(unused_name(path, ".repairing"));
-  build(fresh.path(), damaged, folder, report);
+  on_behalf_of(fresh, path, [&] { build(fresh.path(), damaged, folder, report); });
   if (!is_marked && report.winners == 0) {
     throw store_error(path, StoreFault::not_a_database, "neither its header nor any row in it is that of a cache");
   }

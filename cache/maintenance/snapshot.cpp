@@ -34,12 +34,12 @@ CopyCounts snapshot(const fs::path& source_path, const fs::path& target_path, co
   check_target(source_path, target);
   const UnfinishedFile unfinished(own_name(target, ".unfinished"));
   CopyCounts counts;
-  {
+  on_behalf_of(unfinished, target, [&] {
     WritingFile file(unfinished.path(), Trust::alone);
     if (!source.is_empty()) counts = copy_entries(source.connection(), file.connection(), options);
     file.commit();
     file.connection().execute("VACUUM");
-  }
+  });
   ::chmod(unfinished.path().c_str(), S_IRUSR | S_IRGRP | S_IROTH);
   put_in_place(unfinished.path(), target);
   return counts;

@@ -38,9 +38,8 @@ int main(int argc, char** argv) {
   float sum = 0;
   check(hone_copy_to_host(device, &sum, out, sizeof sum, stream), "copying the sum");
   check(hone_synchronize(device, stream), "waiting");
-  static const char* const sources[] = {"memory", "the cache", "tuning", "the model", "the nearest winner"};
-  printf("%s: the sum of %" PRId64 " halves is %.1f (kernel from %s)\n", hone_device_name(device), n, sum,
-         sources[choice.source]);
+  printf("%s: the sum of %" PRId64 " halves is %.1f (kernel: %s)\n", hone_device_name(device), n, sum,
+         hone_source_name(choice.source));
 
   hone_deallocate(device, in);
   hone_deallocate(device, out);

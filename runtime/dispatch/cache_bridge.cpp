@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include <hone/error.h>
 #include <hone/sdk/source_digest.h>
 #include <hone/tune_arguments.h>
 
@@ -73,19 +77,21 @@ CacheBridge::CacheBridge(const Device& device, const SessionOptions& options, ca
       objective_(name(options.objective)),
       has_files_(!options.cache_path.empty() || !options.system_caches.empty() || !options.shipped_winners.empty()),
       owner_(cache::new_owner()),
-      layers_(places(options), std::move(report), options.shipped_winners) {
+      report_(std::move(report)),
+      layers_(places(options), report_, options.shipped_winners) {
   if (!has_files_) return;
   device_record_ = device_record(device.facts());
   compiler_ = device.compiler_identity();
 }
 
-std::optional<CachedWinner> CacheBridge::find(const Problem& problem) {
+std::optional<CachedWinner> CacheBridge::find(const Problem& problem, bool* is_misfit) {
   if (!has_files_) return std::nullopt;
   std::optional<cache::Hit> hit = layers_.find(query_of(problem));
   if (!hit) return std::nullopt;
   std::optional<Winner> winner = winner_of(problem, hit->winner, hit->sizes);
   if (!winner) {
-    ++misfits_;
+    reject(measured_problem(problem, hit->winner.tuned_extents), hit->winner);
+    if (is_misfit) *is_misfit = true;
     return std::nullopt;
   }
   const bool is_attempted = hit->attempt && hit->attempt->rules_out(static_cast<double>(budget_.count()), now_s());
@@ -113,7 +119,11 @@ std::vector<Lender> CacheBridge::find_lenders(std::span<const Problem> problems,
     measured.alignment = static_cast<std::uint32_t>(row.problem.alignment);
     if (!refusal_of(measured).empty()) continue;
     std::optional<Winner> winner = winner_of(measured, row.winner, row.problem.sizes);
-    if (!winner) continue;
+    if (!winner) {
+      // Policies of other sources may be gone from the space by now.
+      if (cache::is_shipped(row.winner) && !row.other_source) reject(measured, row.winner);
+      continue;
+    }
     Lender& lender = lenders.emplace_back(
         Lender{.winner = *std::move(winner), .problem = measured, .stale_driver = row.stale_driver,
                .other_source = row.other_source});
@@ -125,6 +135,23 @@ std::vector<Lender> CacheBridge::find_lenders(std::span<const Problem> problems,
                                                               .sm_count = row.device.sm_count});
   }
   return lenders;
+}
+
+/// Counts a row that does not fit the family's space. A shipped one is reported, too, and counted once: the next miss
+/// finds it again.
+void CacheBridge::reject(const Problem& measured, const cache::WinnerRecord& winner) {
+  if (cache::is_shipped(winner)) {
+    const std::string message = fmt::format(
+        "the shipped winner of {} ({}) is not used: '{}' in blocks of {} threads is no policy of {}",
+        to_string(measured), std::string_view(winner.lender).substr(cache::kShippedMark.size()),
+        winner.candidate.policy, winner.candidate.block_threads, measured.family->name());
+    {
+      const std::scoped_lock lock(mutex_);
+      if (!rejected_.insert(message).second) return;
+    }
+    if (report_) report_({.message = message, .is_first = true});
+  }
+  ++misfits_;
 }
 
 std::optional<DeviceLimits> CacheBridge::find_limits() {

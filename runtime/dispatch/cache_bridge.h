@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -44,8 +45,9 @@ class CacheBridge {
   /// Files as `options` name them; none: nothing is found and nothing is written.
   CacheBridge(const Device& device, const SessionOptions& options, cache::Layers::Report report);
 
-  /// The stored winner for a problem; nullopt on a miss. A row that does not fit the family's space is a miss.
-  std::optional<CachedWinner> find(const Problem& problem);
+  /// The stored winner for a problem; nullopt on a miss. A row that does not fit the family's space is a miss, and sets
+  /// `is_misfit`.
+  std::optional<CachedWinner> find(const Problem& problem, bool* is_misfit = nullptr);
 
   /// The stored tuned winners of the problems that serve their extents, whatever the alignment and launch context, or
   /// were measured within `extents`; of this device or of similar ones, those of this driver first.
@@ -70,6 +72,9 @@ class CacheBridge {
   /// Notes that a tuning would help `problem`: no tuned winner serves it, or `stale`, one of another driver.
   void note_miss(const Problem& problem, const std::array<SizeRange, 3>& sizes, bool is_stale);
 
+  /// True if missed problems can be noted: there is a cache file that may be written to, and nothing is wrong with it.
+  bool can_note() { return layers_.can_write(); }
+
   /// Takes the work on the class of `problem` for this bridge; `even_if_served`: a stored winner does not do.
   /// nullopt: there is no file to agree in.
   std::optional<cache::ClaimState> claim(Work work, const Problem& problem, bool even_if_served,
@@ -78,12 +83,12 @@ class CacheBridge {
   void renew(Work work, const Problem& problem);
   void release(Work work, const Problem& problem);
 
-  /// Winners found that did not fit the family's space.
-  std::uint64_t misfits() const { return misfits_; }
+  /// Winners found that were damaged or did not fit the family's space.
   std::uint64_t rejects() const { return layers_.damaged() + misfits_; }
   std::uint64_t left_out() const { return layers_.left_out(); }
 
  private:
+  void reject(const Problem& measured, const cache::WinnerRecord& winner);
   const std::string& digest_of(const KernelFamily& family) const;
   cache::ToolchainRecord toolchain(const Problem& problem) const;
   std::string source_digest(const Problem& problem) const;
@@ -99,9 +104,11 @@ class CacheBridge {
   const std::string owner_;
   cache::DeviceRecord device_record_;
   std::string compiler_;
+  const cache::Layers::Report report_;
   cache::Layers layers_;
   std::atomic<std::uint64_t> misfits_ = 0;
   mutable std::mutex mutex_;
+  std::set<std::string> rejected_;  ///< shipped winners, as they were reported
   mutable std::unordered_map<const KernelFamily*, std::string> digests_;
 };
 

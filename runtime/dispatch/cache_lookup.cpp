@@ -19,10 +19,9 @@ namespace hone {
 
 CachedPlan CacheLookup::find(const Problem& problem, bool capturing) {
   const TraceRange traced([&] { return "lookup " + to_string(problem); });
-  CacheBridge& cache = core_.cache();
-  const std::uint64_t misfits = cache.misfits();
-  std::optional<CachedWinner> cached = cache.find(problem);
-  if (!cached) return {.is_misfit = cache.misfits() != misfits};
+  bool is_misfit = false;
+  std::optional<CachedWinner> cached = core_.cache().find(problem, &is_misfit);
+  if (!cached) return {.is_misfit = is_misfit};
   if (!cached->winner.tuned) return {.untuned = std::move(cached)};
   const LoadedPlan* plan = load(problem, *cached, capturing);
   return {.plan = plan,
@@ -64,6 +63,7 @@ const LoadedPlan* CacheLookup::load_shipped(const Problem& problem, const Cached
   loaded->winner.sizes = size_ranges(problem.extents);
   const LoadedPlan& plan = plans_.install(problem, loaded->winner, loaded->module, capturing);
   if (!capturing) core_.cache().publish(problem, loaded->winner, *loaded->binary, nullptr);
+  core_.count(&SessionCounters::shipped);
   return &plan;
 }
 

@@ -35,7 +35,7 @@ void Call::check_array(std::string_view name, const void* pointer, DType dtype, 
 }
 
 void Call::check_problem() const {
-  if (const std::string refusal = refusal_of(problem); !refusal.empty()) refuse(refusal);
+  if (const std::string refusal = refusal_of(problem); !refusal.empty()) refuse_call(function, refusal);
 }
 
 bool rows_overlap(const ArrayRows& a, const ArrayRows& b) {

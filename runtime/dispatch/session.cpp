@@ -95,15 +95,19 @@ Resolved Session::Impl::postpone(const Problem& problem) {
   return {&plans_.postpone(problem, *provisional.plan, core_.options().tune_budget), provisional.source};
 }
 
-/// `is_noted`: the cache file lists the problem as missed.
-std::string Session::Impl::how_to_tune(const Problem& problem, bool is_noted) const {
+/// `is_noted`: the problem was noted as missed, if there is a file to note it in.
+std::string Session::Impl::how_to_tune(const Problem& problem, bool is_noted) {
+  const bool can_note = core_.cache().can_note();
   const std::string path = core_.options().cache_path.string(), arguments = tune_arguments(problem);
   if (arguments.empty()) return "tune it with Session::tune(), or in the call (HONE_ON_MISS=tune)";
   if (path.empty())
     return fmt::format("without a cache, it can be tuned in the call (HONE_ON_MISS=tune, --on-miss tune, "
                        "MissPolicy::tune); with one (HONE_CACHE, --cache), ahead: hone tune {} --device {}",
                        arguments, core_.device()->name());
-  return fmt::format("tune it with: hone tune {} --device {} --cache {}", is_noted ? "--missed" : arguments,
+  if (!can_note && !core_.options().cache_read_only)
+    return fmt::format("tune it into a cache file that can be used (HONE_CACHE, --cache): hone tune {} --device {}",
+                       arguments, core_.device()->name());
+  return fmt::format("tune it with: hone tune {} --device {} --cache {}", is_noted && can_note ? "--missed" : arguments,
                      core_.device()->name(), shell_quoted(path));
 }
 
@@ -112,10 +116,10 @@ void Session::Impl::report_untuned(const Problem& problem) {
   if (!options.report_untuned || std::exchange(has_reported_untuned_, true)) return;
   options.report_untuned(fmt::format("no winner was tuned for {} on {} ({}), so a prediction chose the kernel; {}",
                                      to_string(problem), core_.device()->name(), core_.facts().name,
-                                     how_to_tune(problem, !options.cache_read_only)));
+                                     how_to_tune(problem, true)));
 }
 
-Error Session::Impl::not_tuned(const Problem& problem) const {
+Error Session::Impl::not_tuned(const Problem& problem) {
   const std::string path = core_.options().cache_path.string();
   return Error(
       ErrorCode::not_tuned,

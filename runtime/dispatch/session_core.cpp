@@ -23,7 +23,7 @@ SessionCore::SessionCore(std::shared_ptr<Device> device, SessionOptions options)
       cache_(*device_, options_, [this](const cache::LayerFailure& failure) { count_cache_failure(failure); }) {
   start_tracing();
   if (trace::listener.load() != nullptr) cache::step_observer.store(&kRanges);
-  if (stats_.is_wanted()) stats_.write(counters());
+  write_stats();
 }
 
 void SessionCore::count(std::uint64_t SessionCounters::*counter) {
@@ -31,7 +31,14 @@ void SessionCore::count(std::uint64_t SessionCounters::*counter) {
     const std::scoped_lock lock(mutex_);
     ++(counters_.*counter);
   }
-  if (stats_.is_wanted()) stats_.write(counters());
+  write_stats();
+}
+
+void SessionCore::write_stats() {
+  if (!stats_.is_wanted()) return;
+  const std::string fault = stats_.write(counters());
+  if (!fault.empty() && !has_reported_stats_.exchange(true) && options_.report_cache_failure)
+    options_.report_cache_failure(fault);
 }
 
 void SessionCore::count_cache_failure(const cache::LayerFailure& failure) {
@@ -39,6 +46,7 @@ void SessionCore::count_cache_failure(const cache::LayerFailure& failure) {
     const std::scoped_lock lock(mutex_);
     ++counters_.cache_failures;
     counters_.last_cache_failure = failure.message;
+    if (failure.is_winner_lost) ++counters_.not_stored;
   }
   if (failure.is_first && options_.report_cache_failure) options_.report_cache_failure(failure.message);
 }

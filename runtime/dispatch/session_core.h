@@ -1,6 +1,7 @@
 // SessionCore: what all parts of a session use.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -33,11 +34,14 @@ class SessionCore {
   SessionCounters counters() const;
 
  private:
+  void write_stats();
+
   std::shared_ptr<Device> device_;
   SessionOptions options_;
   mutable std::mutex mutex_;
   SessionCounters counters_;
   StatsFile stats_;
+  std::atomic<bool> has_reported_stats_ = false;  ///< that they cannot be written
   CacheBridge cache_;  ///< reports failures to the members above, also while it is destroyed
   BinaryMemo memo_;    ///< its threads use the device until it is destroyed
 };

@@ -44,8 +44,8 @@ class Session::Impl {
  private:
   Resolved miss(const Problem& problem, bool capturing);
   Resolved postpone(const Problem& problem);
-  Error not_tuned(const Problem& problem) const;
-  std::string how_to_tune(const Problem& problem, bool is_noted) const;
+  Error not_tuned(const Problem& problem);
+  std::string how_to_tune(const Problem& problem, bool is_noted);
   void report_untuned(const Problem& problem);
   void require_unpinned(std::string_view function) const;
   int take_over(std::string_view winners);

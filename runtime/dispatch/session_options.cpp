@@ -70,6 +70,15 @@ std::vector<std::filesystem::path> shipped_in(const std::filesystem::path& folde
   return files;
 }
 
+/// What has another ending than files of Hone do, but is no folder, is taken for a cache: a session reports it if it is
+/// none.
+bool is_cache(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  const bool is_folder = std::filesystem::is_directory(status);
+  return path.extension() == kCacheEnding || (std::filesystem::exists(status) && !is_folder);
+}
+
 /// Files named in the list, and of folders the usual files in them.
 void read_system_files(SessionOptions& options) {
   const auto list = variable("HONE_CACHE_PATH");
@@ -83,8 +92,8 @@ void read_system_files(SessionOptions& options) {
       options.shipped_winners.push_back(path);
       continue;
     }
-    options.system_caches.push_back(path.extension() == kCacheEnding ? path : path / kFileName);
-    if (path.extension() == kCacheEnding) continue;
+    options.system_caches.push_back(is_cache(path) ? path : path / kFileName);
+    if (is_cache(path)) continue;
     for (std::filesystem::path& file : shipped_in(path)) options.shipped_winners.push_back(std::move(file));
   }
 }
@@ -162,7 +171,9 @@ SessionOptions SessionOptions::from_environment() {
   options.validate_pointers = is_on("HONE_VALIDATE", "1", "0", false);
   line_info_from_environment();  // for the CUDA compiler; a mistake is refused without one, too
   if (const auto folder = variable("HONE_STATS")) options.stats_folder = std::filesystem::absolute(*folder);
-  options.report_cache_failure = [](std::string_view message) { fmt::print(stderr, "hone: {}\n", message); };
+  options.report_cache_failure = [](std::string_view message) {
+    fmt::print(stderr, "hone: {} (HONE_CACHE, HONE_CACHE_PATH and HONE_STATS name files)\n", message);
+  };
   if (!variable("HONE_ON_MISS")) options.report_untuned = say_once;
   return options;
 }

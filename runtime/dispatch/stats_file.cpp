@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -35,21 +37,35 @@ std::int64_t unix_time() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// False where it could not be written as a whole. An existing file is not touched.
-bool write_new_file(const fs::path& path, std::string_view text) {
+/// An existing file is not touched. What could not be written as a whole is an error.
+std::error_code write_new_file(const fs::path& path, std::string_view text) {
+  const auto last_error = [] { return std::error_code(errno, std::generic_category()); };
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-  if (file < 0) return false;
-  const bool is_whole = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  return close(file) == 0 && is_whole;
+  if (file < 0) return last_error();
+  const ssize_t written = ::write(file, text.data(), text.size());
+  std::error_code error;
+  if (written != static_cast<ssize_t>(text.size()))
+    error = written < 0 ? last_error() : std::make_error_code(std::errc::no_space_on_device);
+  if (close(file) != 0 && !error) error = last_error();
+  return error;
 }
 
 std::string counters_json(const SessionCounters& counters) {
-  return fmt::format(
-      "{{\"cache_hits\":{},\"tunings\":{},\"heuristics\":{},\"nearest\":{},\"compiles\":{},\"cache_failures\":{},"
-      "\"caches_left_out\":{},\"cache_rejects\":{},\"stale_hits\":{},\"waits\":{},\"last_cache_failure\":{}}}",
-      counters.cache_hits, counters.tunings, counters.heuristics, counters.nearest, counters.compiles,
-      counters.cache_failures, counters.caches_left_out, counters.cache_rejects, counters.stale_hits, counters.waits,
-      json_string(counters.last_cache_failure));
+  std::string json = "{";
+  for (const auto& [name, value] : {std::pair("cache_hits", counters.cache_hits),
+                                    std::pair("tunings", counters.tunings),
+                                    std::pair("heuristics", counters.heuristics),
+                                    std::pair("nearest", counters.nearest),
+                                    std::pair("shipped", counters.shipped),
+                                    std::pair("compiles", counters.compiles),
+                                    std::pair("cache_failures", counters.cache_failures),
+                                    std::pair("caches_left_out", counters.caches_left_out),
+                                    std::pair("cache_rejects", counters.cache_rejects),
+                                    std::pair("stale_hits", counters.stale_hits),
+                                    std::pair("waits", counters.waits),
+                                    std::pair("not_stored", counters.not_stored)})
+    json += fmt::format("\"{}\":{},", name, value);
+  return json + fmt::format("\"last_cache_failure\":{}}}", json_string(counters.last_cache_failure));
 }
 
 }  // namespace
@@ -72,17 +88,20 @@ StatsFile::~StatsFile() {
   if (is_wanted() && getpid() == process_) fs::remove(path_, ignored);
 }
 
-void StatsFile::write(const SessionCounters& counters) {
-  if (!is_wanted() || getpid() != process_) return;
+std::string StatsFile::write(const SessionCounters& counters) {
+  if (!is_wanted() || getpid() != process_) return "";
   const std::scoped_lock lock(mutex_);
   const fs::path partial = path_.string() + ".partial";
   const std::string text =
       fmt::format("{}\"updated_at\":{},\"counters\":{}}}\n", head_, unix_time(), counters_json(counters));
-  std::error_code error;
-  fs::remove(partial, error);
-  if (!write_new_file(partial, text)) return;
-  fs::rename(partial, path_, error);
-  if (error) fs::remove(partial, error);
+  std::error_code error, ignored;
+  fs::remove(partial, ignored);
+  error = write_new_file(partial, text);
+  if (!error) fs::rename(partial, path_, error);
+  if (!error) return "";
+  fs::remove(partial, ignored);
+  return fmt::format("the counters cannot be kept in {}: {}; make that folder, or name another",
+                     path_.parent_path().native(), error.message());
 }
 
 }  // namespace hone

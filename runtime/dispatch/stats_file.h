@@ -5,13 +5,15 @@
 
 #include <filesystem>
 #include <mutex>
+#include <string>
 
 #include <hone/session.h>
 
 namespace hone {
 
 /// Exists as long as its session. A write makes another file and renames it, so that a reader finds a whole one, and
-/// what was planted under its name is not followed. A failure fails no call: then there is no file. Thread-safe.
+/// what was planted under its name is not followed. A failure fails no call: then there is no file,
+/// or an older one. Thread-safe.
 class StatsFile {
  public:
   /// `folder` must exist; "": no file.
@@ -21,7 +23,8 @@ class StatsFile {
   StatsFile& operator=(const StatsFile&) = delete;
 
   bool is_wanted() const { return !path_.empty(); }
-  void write(const SessionCounters& counters);
+  /// Returns why that failed, with what to do; "" if it did not.
+  std::string write(const SessionCounters& counters);
 
  private:
   std::filesystem::path path_;

@@ -221,7 +221,7 @@ StoreFault fault_of(const std::function<void()>& action, const std::filesystem::
   } catch (const StoreError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr(path.native()));
     EXPECT_THAT(error.what(), testing::HasSubstr(words));
-    EXPECT_THAT(error.what(), Names("HONE_CACHE", "--cache"));
+    EXPECT_THAT(error.what(), testing::Not(testing::HasSubstr("--cache"))) << "the file may come from elsewhere";
     return error.fault();
   }
   ADD_FAILURE() << "no StoreError was thrown";

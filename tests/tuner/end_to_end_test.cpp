@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/names.h"
-#include "tests/tuner/support.h"
+#include "tests/tuner/end_to_end_fixture.h"
 #include "tuner/explain/counters.h"
 
 namespace hone::tuner {
@@ -26,30 +26,6 @@ using ::testing::Not;
 using testing::npy_file;
 using testing::npy_header;
 using testing::run_hone;
-using testing::TemporaryFolder;
-using testing::write_file;
-
-class EndToEnd : public ::testing::Test {
- protected:
-  CommandRun hone(const std::vector<std::string>& args) { return run_hone(args, isolated_environment(cache_)); }
-
-  std::string file(const std::string& name, const std::string& content) {
-    write_file(folder_ / name, content);
-    return (folder_ / name).string();
-  }
-
-  /// `hone reduce` on the host without tuning, as JSON.
-  nlohmann::json reduce(const std::string& path, std::vector<std::string> more = {}) {
-    std::vector<std::string> args{"reduce", path, "--device", "host", "--on-miss", "heuristic", "--json"};
-    args.insert(args.end(), more.begin(), more.end());
-    const CommandRun run = hone(args);
-    EXPECT_EQ(run.code, 0) << run.err;
-    return run.code == 0 ? nlohmann::json::parse(run.out) : nlohmann::json{};
-  }
-
-  TemporaryFolder folder_;
-  std::filesystem::path cache_ = folder_ / "deep/below/cache.sqlite";
-};
 
 /// The words of the command in "…; tune it with: hone tune … --cache '/a/path'".
 std::vector<std::string> suggested_words(const std::string& message) {
@@ -273,12 +249,17 @@ TEST_F(EndToEnd, NoWinnerUnderThePolicyErrorIsCode6) {
   EXPECT_THAT(run.err, ::testing::StartsWith("hone: "));
 }
 
-TEST_F(EndToEnd, AnUnusableCacheIsAWarning) {
-  const CommandRun run = hone({"reduce", file("d.npy", npy_file<float>("<f4", {1, 2})), "--device", "host", "--on-miss",
-                               "heuristic", "--cache", folder_.path().string()});
-  EXPECT_EQ(run.code, 0);
-  EXPECT_THAT(run.err, Names("warning", "cache"));
-  EXPECT_THAT(run.out, Names("heuristic"));
+TEST_F(EndToEnd, ReproducibleWinnersAreWrittenAsCuda) {
+  for (const char* numerics : {"fast", "reproducible"}) {
+    EXPECT_EQ(hone({"emit", "--size", "1000", "--numerics", numerics}).code, 6) << numerics;
+    ASSERT_EQ(hone({"tune", "--device", "host", "--size", "1000", "--numerics", numerics, "--align", "4", "--nan",
+                    "ignore", "--budget", "3s"}).code,
+              0);
+    EXPECT_EQ(hone({"emit", "--size", "1000", "--numerics", numerics}).code, 6) << numerics;
+    const CommandRun run = hone({"emit", "--size", "1000", "--numerics", numerics, "--align", "4", "--nan", "ignore"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(run.out, Names("sum f32", "µs ±"));
+  }
 }
 
 TEST_F(EndToEnd, ReducesEveryDTypeOfNpy) {

@@ -104,6 +104,24 @@ TEST_F(KernelFile, ARunWithoutAWinnerSaysHowToTuneTheFile) {
   EXPECT_THAT(run.err, HasSubstr("hone tune " + path("axpy.json") + " --size 3 --cache"));
 }
 
+TEST_F(KernelFile, ARunDoesNotSendTuningsToACacheThatCannotBeUsed) {
+  write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
+  write_file(folder_ / "junk.sqlite", "a letter");
+  const std::string x = path("x.npy"), junk = path("junk.sqlite");
+  Environment environment;
+  environment.session_options = [junk] {
+    SessionOptions options;
+    options.cache_path = junk;
+    options.report_untuned = [](std::string_view) {};
+    return options;
+  };
+  const CommandRun run = run_hone(
+      {"run", path("axpy.json"), x, x, "--set", "a=2", "-o", path("out.npy"), "--device", "host"}, environment);
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.err, Names("warning", junk, "hone tune " + path("axpy.json") + " --size 3"));
+  EXPECT_THAT(run.err, Not(HasSubstr("--cache " + junk)));
+}
+
 TEST_F(KernelFile, ARunThatFailsNamesTheFile) {
   write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
   const auto run = [&](const std::string& statement) {

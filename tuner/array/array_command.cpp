@@ -14,7 +14,6 @@
 #include "tuner/context/cache_path.h"
 #include "tuner/problems/selection.h"
 #include "tuner/problems/shapes.h"
-#include "tuner/text/color.h"
 #include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 
@@ -63,6 +62,7 @@ void add_array_options(CLI::App& command, ArrayOptions& options, bool has_axis) 
 SessionOptions session_options(const ArrayOptions& options, const Context& context) {
   SessionOptions result = context.environment.session_options();
   choose_cache(result, options.cache);
+  result.report_cache_failure = [&context](std::string_view message) { warn_of_failed_cache(message, context); };
   if (!options.on_miss.empty()) {
     result.on_miss = parse_miss_policy(options.on_miss);
     result.report_untuned = {};
@@ -92,14 +92,6 @@ std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::span<c
   return std::make_unique<OutputFile>(options.output, results.front(), context.out);
 }
 
-void warn_of_failed_cache(const Session& session, const Context& context) {
-  const SessionCounters counters = session.counters();
-  if (counters.cache_failures > 0)
-    context.err << paint("hone: warning:", Paint::yellow)
-                << " the cache could not be used, so this was slower than it need be: " << counters.last_cache_failure
-                << '\n';
-}
-
 ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& calls, const ArrayOptions& options,
                       const Context& context) {
   const SessionOptions chosen = session_options(options, context);
@@ -122,7 +114,6 @@ ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& call
                          [&] { return call.launch(session, in.data(), out.data(), stream.get()); }));
   }
   if (output) output->save(calls.front().shape, out.data(), *device, stream.get());
-  warn_of_failed_cache(session, context);
   const Context said = report_context(options, context);
   options.json ? report.print_json(said) : report.print_text(Align::left, said);
   return ExitCode::ok;

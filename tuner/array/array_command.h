@@ -48,7 +48,8 @@ struct ArrayCall {
 /// FILE, --dtype, --shape, --output and what all commands have that call a kernel; --axis where there is one.
 void add_array_options(CLI::App& command, ArrayOptions& options, bool has_axis);
 
-/// Returns what --cache, --on-miss and --budget make of the environment's options. Throws CommandError(usage).
+/// Returns what --cache, --on-miss and --budget make of the environment's options. The session warns of failures of
+/// cache files on the error stream of `context`, which must outlive it. Throws CommandError(usage).
 SessionOptions session_options(const ArrayOptions& options, const Context& context);
 
 /// The array in the file, with the shape that --shape gives raw elements; in C order. Throws CommandError(usage), and
@@ -62,9 +63,6 @@ std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::span<c
 
 /// Where the report goes: to the error stream where --output takes the standard output.
 Context report_context(const ArrayOptions& options, const Context& context);
-
-/// Says on the error stream that the session went without the cache, where it had to.
-void warn_of_failed_cache(const Session& session, const Context& context);
 
 /// Makes the calls one after the other, writes what the only one makes where --output says, and reports how fast they
 /// were. Throws Error and CommandError.

@@ -110,7 +110,6 @@ ExitCode reduce_all(const InputFile& input, ReduceSpec spec, const std::vector<R
     const std::vector<std::int64_t> shape(info(spec.op).outputs == 1 ? 0U : 1U, info(spec.op).outputs);
     output->save(shape, out.data(), *device, stream.get());
   }
-  warn_of_failed_cache(session, context);
   const Context said = report_context(options, context);
   if (options.json) {
     report.print_json(said);

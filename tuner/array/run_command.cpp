@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cache/store.h"
 #include "tuner/array/axis.h"
 #include "tuner/array/call_report.h"
 #include "tuner/array/fatal_signal.h"
@@ -34,6 +35,20 @@
 
 namespace hone::tuner {
 namespace {
+
+/// Says how a user of the command tunes a problem without a winner: with this cache file, or without any if the path is
+/// empty, or into another file if this one cannot be read.
+std::string how_to_tune(const Problem& problem, const std::filesystem::path& cache) {
+  if (cache.empty())
+    return "the cache is off: tune it in the call with --on-miss tune, or turn the cache on and run: hone tune " +
+           tune_words(problem);
+  try {
+    cache::Store(cache).find({});
+  } catch (const cache::StoreError&) {
+    return "tune it into a cache file that can be used (HONE_CACHE, --cache): hone tune " + tune_words(problem);
+  }
+  return "tune it with: " + tune_command(problem, cache);
+}
 
 using Kind = KernelArgument::Kind;
 
@@ -227,7 +242,6 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
         specs.begin());
     outputs[i].save(output_shape(problem, specs[buffer].elements), pointers[buffer], *device, stream.get());
   }
-  warn_of_failed_cache(session, context);
   const bool is_taken = std::ranges::any_of(options.outputs, [](const auto& path) { return is_standard_output(path); });
   (is_taken ? context.err : context.out) << printable(fmt::format("{} on {}: {} ({}){}", problem_label(problem),
                                                                   device->name(), made.policy, name(made.source),

@@ -89,7 +89,7 @@ CampaignItem tune_problem(Session& session, const TuneRequest& request, const Wo
   options.stop = hooks.stop;
   options.on_progress = hooks.on_progress;
   options.on_run = hooks.on_run;
-  const std::uint64_t failures_before = session.counters().cache_failures;
+  const std::uint64_t not_stored_before = session.counters().not_stored;
   try {
     record(session.tune(item.problem, options), item);
   } catch (const Error& error) {
@@ -98,13 +98,13 @@ CampaignItem tune_problem(Session& session, const TuneRequest& request, const Wo
     item.outcome = Outcome::failed;
     item.reason = message_for(*item.problem.family, error);
   }
-  require_stored(session, failures_before);
+  require_stored(session, not_stored_before);
   return item;
 }
 
-void require_stored(const Session& session, std::uint64_t failures_before) {
+void require_stored(const Session& session, std::uint64_t not_stored_before) {
   const SessionCounters counters = session.counters();
-  if (counters.cache_failures > failures_before) throw Error(ErrorCode::cache_failed, counters.last_cache_failure);
+  if (counters.not_stored > not_stored_before) throw Error(ErrorCode::cache_failed, counters.last_cache_failure);
 }
 
 }  // namespace hone::tuner

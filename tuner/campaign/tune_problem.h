@@ -28,6 +28,6 @@ CampaignItem look_up(Session& session, const Problem& problem);
 CampaignItem tune_problem(Session& session, const TuneRequest& request, const WorkHooks& hooks = {});
 
 /// Throws Error(cache_failed) if the session has had more failures of its cache than it had before.
-void require_stored(const Session& session, std::uint64_t failures_before);
+void require_stored(const Session& session, std::uint64_t not_stored_before);
 
 }  // namespace hone::tuner

@@ -87,9 +87,9 @@ class Worker {
   }
 
   void serve(const ConsolidateRequest& request) {
-    const std::uint64_t failures_before = session_->counters().cache_failures;
+    const std::uint64_t not_stored_before = session_->counters().not_stored;
     ConsolidatedAnswer consolidated = consolidate_winners(*session_, request, hooks(request.problems.front()));
-    require_stored(*session_, failures_before);
+    require_stored(*session_, not_stored_before);
     answer(std::move(consolidated));
   }
 

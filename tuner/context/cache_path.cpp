@@ -7,6 +7,7 @@
 #include <ostream>
 #include <system_error>
 
+#include "tuner/text/color.h"
 #include "tuner/text/command_error.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
@@ -51,6 +52,12 @@ void choose_cache(SessionOptions& options, const std::string& option) {
     options.shipped_winners.clear();
   }
   options.report_cache_failure = nullptr;
+}
+
+void warn_of_failed_cache(std::string_view message, const Context& context) {
+  context.err << paint("hone: warning:", Paint::yellow)
+              << fmt::format(" {} (--cache, HONE_CACHE, HONE_CACHE_PATH and HONE_STATS name files)\n",
+                             printable(message));
 }
 
 void say_damaged(const std::filesystem::path& path, std::uint64_t damaged, const Context& context) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include <hone/session.h>
 
@@ -24,6 +25,10 @@ std::filesystem::path required_cache_path(const std::string& option, const Sessi
 /// Puts the file of `--cache` into a session's options: a file that is named there without ro: is written to, whatever
 /// the environment says, and "off" turns every file off. The subcommands report failures of the cache themselves.
 void choose_cache(SessionOptions& options, const std::string& option);
+
+/// Says on standard error that a session goes without a file or a stored winner. `message`: as
+/// SessionOptions::report_cache_failure gets it.
+void warn_of_failed_cache(std::string_view message, const Context& context);
 
 /// Says on standard error that there is nothing to work on, and what to run. `damaged`: winners that say_damaged() has
 /// spoken of; with them, the file is not empty.

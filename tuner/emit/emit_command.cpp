@@ -36,7 +36,10 @@ Problem named_problem(const EmitOptions& options) {
                                                        .ops = options.op,
                                                        .dtypes = options.dtype,
                                                        .sizes = options.size,
-                                                       .context = options.context});
+                                                       .alignments = options.alignment,
+                                                       .context = options.context,
+                                                       .nan = options.nan,
+                                                       .numerics = options.numerics});
   if (problems.size() == 1) return problems.front();
   throw CommandError(ExitCode::usage, fmt::format("these options name {} problems; one is written at a time, so give "
                                                   "--size (and --op and --dtype)",
@@ -69,14 +72,22 @@ StoredWinner find_winner(const EmitOptions& options, const Problem& problem, con
                                  printable(fmt::format("{}", fmt::join(devices, "; ")))));
 }
 
+/// The time of a tuned winner, where it was measured: in another class for one that was lent, on another device for one
+/// that was shipped, whose spread is not known.
+std::string measurement(const StoredWinner& stored) {
+  const cache::WinnerRecord& winner = stored.winner;
+  if (!winner.tuned) return fmt::format("not measured: {}", how_text(stored));
+  return fmt::format("{} µs{} at n = {}, {} GB/s{}", us_text(winner.median_us),
+                     winner.spread_us > 0 ? " ± " + format_us(winner.spread_us) : "", measured_at_text(stored),
+                     gbps_text(bandwidth_gbps(winner.bytes_moved, winner.median_us)),
+                     how_text(stored) == "shipped" ? " on " + origin_text(stored) : "");
+}
+
 std::string evidence(const StoredWinner& stored, const Problem& problem) {
   const cache::CandidateRecord& candidate = stored.winner.candidate;
   std::string text = fmt::format("{} for n = {}, on {}\n{} in {}", problem_label(problem), sizes_text(stored),
                                  device_text(stored.key.device), candidate.policy, blocks_text(candidate.max_blocks));
-  text += stored.winner.tuned ? fmt::format("\n{} µs ± {} at n = {}, {} GB/s", us_text(winner_us(stored)),
-                                            format_us(stored.winner.spread_us), measured_at_text(stored),
-                                            gbps_text(winner_gbps(stored)))
-                              : fmt::format("\nnot measured: {}", how_text(stored));
+  text += "\n" + measurement(stored);
   if (kernel_file_of(*problem.family).empty()) text += "\nC++20: nvcc -std=c++20";
   return text + fmt::format("\ncompiler {}, driver {}; chosen by Hone " HONE_VERSION, stored.key.toolchain.compiler,
                             stored.key.toolchain.driver);
@@ -90,7 +101,10 @@ void set_up_emit(CLI::App& app, EmitOptions& options) {
   one_of(sub->add_option("--op", options.op)->take_last(), operation_words);
   one_of(sub->add_option("--dtype", options.dtype)->take_last(), dtype_words);
   sub->add_option("--size", options.size)->take_last();
+  one_of(sub->add_option("--align", options.alignment)->take_last(), words_in(kAlignmentWords));
   one_of(sub->add_option("--context", options.context)->take_last(), words_in(kLaunchContextNames));
+  one_of(sub->add_option("--nan", options.nan)->take_last(), words_in(kNanWords));
+  one_of(sub->add_option("--numerics", options.numerics)->take_last(), words_in(kNumericsNames));
   one_of(sub->add_option("--objective", options.objective)->take_last(), words_in(kObjectiveNames));
   one_of(sub->add_option("--device", options.device)->take_last(), words_in(kDeviceKinds));
   file_name(sub->add_option("--cache", options.cache)->take_last());

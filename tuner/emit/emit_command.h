@@ -19,7 +19,10 @@ struct EmitOptions {
   std::optional<std::string> op;
   std::optional<std::string> dtype;
   std::optional<std::string> size;
+  std::string alignment = "16";
   std::string context = "stream";
+  std::string nan = "propagate";
+  std::string numerics = "fast";
   std::string objective = "time";
   std::string device;
   std::string cache;

@@ -16,7 +16,6 @@
 #include <ostream>
 #include <vector>
 
-#include "cache/shipped_winners.h"
 #include "cache/store.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/context/json_output.h"
@@ -171,8 +170,8 @@ ExitCode print_trials(const StoredWinner& winner, const std::optional<cache::Tun
 std::string why_without_trials(const StoredWinner& stored, bool was_tried) {
   if (was_tried) return "the occupancy model's first choice: a tuning had no time to compare it with another";
   if (how_text(stored) == "shipped")
-    return fmt::format("which {} came with Hone: nothing was measured here",
-                       stored.winner.lender.substr(cache::kShippedMark.size()));
+    return fmt::format("which came with Hone: nothing was measured here, but at n = {} on {}", measured_at_text(stored),
+                       origin_text(stored));
   if (stored.winner.tuned) return "but its trials are not there any more: they were evicted";
   if (how_text(stored) == "nearest")
     return fmt::format("which was tuned for {}: nothing was measured for this one", lender_text(stored));

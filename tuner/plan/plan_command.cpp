@@ -50,7 +50,7 @@ SessionOptions session_options(const PlanOptions& options) {
 
 void require_stored(const Session& session, const PlanOptions& options) {
   const SessionCounters counters = session.counters();
-  if (options.output.empty() || counters.cache_failures == 0) return;
+  if (options.output.empty() || counters.not_stored == 0) return;
   throw CommandError(ExitCode::cache, fmt::format("predicted winners could not be stored in '{}': {}",
                                                   printable(options.output), counters.last_cache_failure));
 }

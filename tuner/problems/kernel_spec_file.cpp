@@ -386,11 +386,4 @@ std::string tune_command(const Problem& problem, const fs::path& cache) {
   return fmt::format("hone tune {} --cache {}", tune_words(problem), shell_quoted(cache.string()));
 }
 
-std::string how_to_tune(const Problem& problem, const fs::path& cache) {
-  if (cache.empty())
-    return "the cache is off: tune it in the call with --on-miss tune, or turn the cache on and run: hone tune " +
-           tune_words(problem);
-  return "tune it with: " + tune_command(problem, cache);
-}
-
 }  // namespace hone::tuner

@@ -83,10 +83,6 @@ std::string tune_words(const Problem& problem);
 /// The command that tunes one problem and stores its winner in this cache file.
 std::string tune_command(const Problem& problem, const std::filesystem::path& cache);
 
-/// Says how a user of the command tunes a problem without a winner: with this cache file, or without any if the path is
-/// empty.
-std::string how_to_tune(const Problem& problem, const std::filesystem::path& cache);
-
 /// The kernel of a family that was read from a file.
 const TunableKernel& kernel_in_file(const std::filesystem::path& path);
 

@@ -111,6 +111,8 @@ void append_shapes(std::string_view text, std::vector<TypedShape>& shapes) {
   const std::vector<std::string_view> extents = split(text.substr(0, at), 'x');
   if (std::find(extents.begin(), extents.end(), std::string_view{}) != extents.end())
     refuse(text, "an extent is missing");
+  if (extents.size() > 1 && extents.front() == "0")
+    refuse(text, "its first extent is 0 (an x stands between extents: there are no hexadecimal sizes)");
   if (extents.size() > 3)
     refuse(text, fmt::format("it has {} extents, and no kernel has more than three", extents.size()));
   std::vector<TypedShape> all{{}};

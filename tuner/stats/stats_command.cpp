@@ -69,6 +69,7 @@ void print_table(const std::vector<Json>& sessions, const Context& context) {
                {"from cache", Align::right},
                {"tuned", Align::right},
                {"nearest", Align::right},
+               {"shipped", Align::right, 4},
                {"heuristic", Align::right},
                {"compiled", Align::right},
                {"stale", Align::right, 1},
@@ -79,6 +80,7 @@ void print_table(const std::vector<Json>& sessions, const Context& context) {
     table.add_row({cell(session, "process"), cell(session, "session"),
                    fs::path(cell(session, "program")).filename().string(), cell(session, "device"),
                    cell(counters, "cache_hits"), cell(counters, "tunings"), cell(counters, "nearest"),
+                   cell(counters, "shipped"),
                    cell(counters, "heuristics"), cell(counters, "compiles"), cell(counters, "stale_hits"),
                    cell(counters, "waits"), cell(counters, "cache_failures")});
   }

@@ -48,9 +48,7 @@ std::int64_t parse_size(std::string_view text) {
     refuse_size(text, error.what());
   }
   if (!size) refuse_size(text, "it is beyond 2^53 elements, more than any device holds");
-  if (*size < 1)
-    refuse_size(text, "there is nothing to tune below 1 element (an x stands between extents: there are no hexadecimal "
-                      "sizes)");
+  if (*size < 1) refuse_size(text, "the least is 1 element");
   return *size;
 }
 

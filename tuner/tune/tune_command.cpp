@@ -45,6 +45,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Workers ask it, too, and do without it where it cannot be used, which they tell nobody.
+void check_system_cache(const fs::path& path, const Context& context) {
+  try {
+    cache::Store(path).find({});
+  } catch (const cache::StoreError& error) {
+    warn_of_failed_cache(error.what(), context);
+  }
+}
+
 /// Finds out before minutes are spent whether winners can be stored. Makes the folder, as the first winner would.
 void check_cache(const fs::path& path) {
   cache::require_writable_place(path);  // a file that is not there yet would not be trusted either
@@ -204,6 +213,7 @@ ExitCode run_tune(const TuneOptions& options, const Context& context) {
   }
   const fs::path cache_path = session_options.cache_path;
   check_cache(cache_path);
+  for (const fs::path& path : session_options.system_caches) check_system_cache(path, context);
   campaign.devices = parse_devices(options.device);
   campaign.session = session_options;
   campaign.worker = {context.environment.worker_program, std::string(kWorkerCommand)};

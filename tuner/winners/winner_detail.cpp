@@ -101,7 +101,7 @@ std::string measured_text(const cache::StoredWinner& stored, const cache::Stored
                        measured ? fmt::format("see winner {}", measured->id) : "that winner is not stored any more");
   if (how == "shipped")
     return fmt::format("not here, but at n = {} on {}; measure here with: {}", measured_at_text(stored),
-                       stored.winner.lender.substr(cache::kShippedMark.size()), tune_command(stored, cache));
+                       origin_text(stored), tune_command(stored, cache));
   if (how == "nearest")
     return fmt::format("never: what was tuned for {}; measure with: {}", lender_text(stored),
                        tune_command(stored, cache));
@@ -251,7 +251,8 @@ std::string tune_command(const cache::StoredWinner& stored, const std::filesyste
   const std::string& objective = stored.key.problem.objective;
   return fmt::format("hone tune {}{}{} --cache {}", arguments,
                      objective == name(Objective::time) ? "" : " --objective " + objective,
-                     stored.winner.tuned ? " --again" : "", shell_quoted(cache.string()));
+                     stored.winner.tuned && !cache::is_shipped(stored.winner) ? " --again" : "",
+                     shell_quoted(cache.string()));
 }
 
 std::string short_digest(std::string_view digest) { return std::string(digest.substr(0, 7)); }
@@ -270,6 +271,10 @@ std::string lender_text(const cache::StoredWinner& stored) {
     if (mark != std::string::npos && text.substr(0, mark) == name(kind.loan))
       return fmt::format("{}, {}", text.substr(mark + 2), kind.words);
   return fmt::format("{}, the nearest tuned shape", measured_at_text(stored));
+}
+
+std::string origin_text(const cache::StoredWinner& stored) {
+  return stored.winner.lender.substr(cache::kShippedMark.size());
 }
 
 bool is_measured(const cache::StoredWinner& stored) { return how_text(stored) == "tuned"; }

@@ -36,7 +36,7 @@ std::string sizes_text(const cache::StoredWinner& stored, const std::array<cache
 std::string measured_at_text(const cache::StoredWinner& stored);
 
 /// "hone tune --op sum --dtype f32 --size 1000 --cache …": what measures the class of a winner of the cache file; with
-/// --again where it is tuned.
+/// --again where it was tuned here.
 std::string tune_command(const cache::StoredWinner& stored, const std::filesystem::path& cache);
 
 /// The first digits of a digest, which tell sources apart.
@@ -49,6 +49,9 @@ std::string_view how_text(const cache::StoredWinner& stored);
 /// Says what a winner that is "nearest" was tuned for, and what kind of loan that is: "reduce max f32 n=1048576, an
 /// operation that moves as many bytes with as much arithmetic".
 std::string lender_text(const cache::StoredWinner& stored);
+
+/// Where a winner that is "shipped" was tuned: "NVIDIA H100 80GB HBM3, 2026-11-25, Hone 0.1.0, driver 13.0".
+std::string origin_text(const cache::StoredWinner& stored);
 
 /// True if the winner's times were measured in its class: "tuned". Otherwise they are those of another one.
 bool is_measured(const cache::StoredWinner& stored);

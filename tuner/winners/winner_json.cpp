@@ -65,7 +65,7 @@ Json to_json(const cache::StoredWinner& stored, const cache::StoredWinner* measu
   json["tuned"] = stored.winner.tuned;
   json["lender"] = how == "nearest" || how == "shipped" ? Json(stored.winner.lender) : Json(nullptr);
   json["tuned_extents"] = how == "heuristic" ? Json(nullptr) : Json(stored.winner.tuned_extents);
-  json["measured_by"] = how != "heuristic" && measured ? Json(measured->id) : Json(nullptr);
+  json["measured_by"] = how != "heuristic" && how != "shipped" && measured ? Json(measured->id) : Json(nullptr);
   json["bytes_moved"] = here(stored.winner.bytes_moved);
   json["median_us"] = here(stored.winner.median_us);
   json["spread_us"] = here(stored.winner.spread_us);

@@ -213,6 +213,10 @@ module hone
       type(hone_choice), intent(out) :: choice
       integer(c_size_t), value :: size
     end function
+    type(c_ptr) function hone_source_name(source) bind(c)
+      import
+      integer(c_int32_t), value :: source
+    end function
 
     integer(c_int32_t) function hone_reduce_spec_init(spec, size) bind(c)
       import

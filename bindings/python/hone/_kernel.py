@@ -13,7 +13,7 @@ from . import _native
 from ._arrays import _NAMES, dtype_number
 from ._calls import Array
 from ._errors import NotTunedError
-from ._session import Session, _milliseconds
+from ._session import Session, _budget_ms
 from ._tuning import Explanation, Progress, Tuning, _reported
 
 Expression = str | int  #: of docs/own-kernel.md, such as ``'4 * (block_x + 2)'``
@@ -291,7 +291,7 @@ class Kernel(_native.Kernel):
         """
         described = self.problem(*args, graph=graph, out=out, **kwargs)
         session = self._session(session, args, kwargs, out)
-        return Tuning(json.loads(session.tune_problem(described, _milliseconds(budget, "budget"), _reported(progress))))
+        return Tuning(json.loads(session.tune_problem(described, _budget_ms(budget), _reported(progress))))
 
     def prepare(
         self, /, *args: Any, session: Session | None = None, graph: bool = False, out: Any = None, **kwargs: Any

@@ -26,12 +26,22 @@ def devices() -> list[str]:
     return names
 
 
-def _milliseconds(seconds: float, name: str) -> int:
+_MOST_SECONDS = 1e9
+
+
+def _milliseconds(seconds: float, name: str, least: float = 0.0) -> int:
     if not isinstance(seconds, numbers.Real):
         raise TypeError(f"{name}: a number of seconds is wanted, not the {type(seconds).__name__} {seconds!r}")
     if not math.isfinite(seconds):
         raise ValueError(f"{name} is {seconds}: a finite number of seconds is wanted")
+    if not least <= seconds <= _MOST_SECONDS:
+        raise ValueError(f"{name} is {seconds}: {least} to {_MOST_SECONDS:.0e} seconds are wanted")
     return round(seconds * 1000)
+
+
+def _budget_ms(seconds: float) -> int:
+    """Return what one tuning may take: a millisecond at least."""
+    return _milliseconds(seconds, "budget", 0.001)
 
 
 class Session(_native.Session):

@@ -12,7 +12,7 @@ from . import _native
 from ._calls import Array, Axis, _dtype, _numerics
 from ._composed import Fused, Reduction
 from ._errors import NotTunedError
-from ._session import Session, _milliseconds
+from ._session import Session, _budget_ms
 
 Progress = Callable[[str, int, int, float], object]
 Operation = str | Fused | Reduction
@@ -224,7 +224,7 @@ def tune(
         op, x, offsets, axis=axis, dtype=dtype, accumulator=accumulator, ignore_nan=ignore_nan, numerics=numerics,
         weight=weight, residual=residual, graph=graph,
     )  # fmt: skip
-    found = _native.session_of(session, x).tune_problem(described, _milliseconds(budget, "budget"), _reported(progress))
+    found = _native.session_of(session, x).tune_problem(described, _budget_ms(budget), _reported(progress))
     return Tuning(json.loads(found))
 
 

@@ -325,6 +325,8 @@ bool Array::read_dlpack(const char* name, const void* const* chosen) {
     versioned["max_version"] = nb::make_tuple(1, 1);
     capsule = exporter(**versioned);
   } catch (nb::python_error& error) {
+    // An array that lends its memory neither as a buffer nor as a tensor has elements that neither knows.
+    if (error.matches(PyExc_BufferError) && PyObject_CheckBuffer(object_.ptr()) != 0) return true;
     if (!error.matches(PyExc_TypeError)) throw;
     capsule = exporter(**arguments);
   }

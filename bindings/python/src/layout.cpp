@@ -18,11 +18,11 @@ struct Group {
 
 int parse_axis(nb::handle axis, int ndim) {
   if (PyIndex_Check(axis.ptr()) == 0) refuse_given("axis", "an integer, a tuple of integers or None", axis);
-  const Py_ssize_t given = PyNumber_AsSsize_t(axis.ptr(), PyExc_IndexError);
+  const Py_ssize_t given = PyNumber_AsSsize_t(axis.ptr(), nullptr);  // the nearest to one that is beyond all indices
   if (given == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
   if (given < -ndim || given >= ndim) {
-    const std::string message =
-        "axis " + std::to_string(given) + " of an array with " + std::to_string(ndim) + " dimensions";
+    const std::string message = "axis " + std::string(nb::str(axis).c_str()) + " of an array with " +
+                                std::to_string(ndim) + " dimensions";
     throw nb::index_error(message.c_str());
   }
   return static_cast<int>(given < 0 ? given + ndim : given);

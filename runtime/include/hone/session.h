@@ -72,8 +72,8 @@ struct SessionOptions {
   /// ms each, and the files need not be trusted. Turn it off to read a cache that others may write to.
   bool load_binaries = true;
 
-  /// Called once for each cache file that cannot be used, with its path and the reason, by the thread that found out.
-  /// Must not call the session.
+  /// Called once for each cache file that cannot be used, for a shipped winner that is not used and for a stats_folder
+  /// that cannot be written to, with its path and the reason, by the thread that found out. Must not call the session.
   std::function<void(std::string_view)> report_cache_failure = {};
 
   /// Called at the session's first call that the heuristic serves under MissPolicy::heuristic, with the problem and how
@@ -92,7 +92,8 @@ struct SessionOptions {
   int capture_workspaces = 16;
 
   /// A folder in which each session keeps a small JSON file with its counters, `hone-<process>-<n>.json`, for `hone
-  /// stats`. It is written after misses, never by a hit, and removed with the session. Empty: no file.
+  /// stats`. It is written after misses, never by a hit, and removed with the session. A folder that is not there is
+  /// reported, and not made. Empty: no file.
   std::filesystem::path stats_folder = {};
 
   /// The options that the environment asks for:
@@ -100,8 +101,8 @@ struct SessionOptions {
   ///   the usual place, by the XDG rules: $XDG_CACHE_HOME/hone/cache.sqlite, else ~/.cache/hone/cache.sqlite. `off`
   ///   means no file at all, system_caches and shipped_winners included.
   /// - HONE_CACHE_PATH: system_caches and shipped_winners, separated by `:`; a folder stands for its file cache.sqlite and
-  ///   its files *.winners. `off`: none of them. The default is the folder share/hone beside the library, then
-  ///   /usr/local/share/hone:/usr/share/hone.
+  ///   its files *.winners, any other file for a cache. `off`: none of them. The default is the folder share/hone
+  ///   beside the library, then /usr/local/share/hone:/usr/share/hone.
   /// - HONE_CACHE_MAX_BYTES: cache_max_bytes, a number that may end in Ki, Mi or Gi.
   /// - HONE_BINARIES: load_binaries, `on` or `off`.
   /// - HONE_ON_MISS: on_miss, `heuristic`, `tune` or `error`.
@@ -120,12 +121,14 @@ struct SessionCounters {
   std::uint64_t tunings = 0;
   std::uint64_t heuristics = 0;
   std::uint64_t nearest = 0;         ///< untuned classes that the winner of the nearest tuned class serves (Loan)
+  std::uint64_t shipped = 0;         ///< plans of shipped winners that were compiled and verified by this session
   std::uint64_t compiles = 0;        ///< units handed to a compiler
   std::uint64_t cache_failures = 0;  ///< reads and writes of cache files that failed, which failed no call
   std::uint64_t caches_left_out = 0;  ///< cache files that had such a failure
   std::uint64_t cache_rejects = 0;    ///< stored winners that were damaged or did not fit, and counted as misses
   std::uint64_t stale_hits = 0;       ///< cache_hits measured under another driver, and noted for a new tuning
   std::uint64_t waits = 0;            ///< misses that waited for another process to tune them
+  std::uint64_t not_stored = 0;       ///< cache_failures that lost a winner, which lives as long as the session
   std::string last_cache_failure;
 };
 

@@ -1,6 +1,7 @@
 // The contract of all functions of the C interface: names, statuses, errors, null pointers, structs of other versions.
 #include <cstddef>
 #include <thread>
+#include <utility>
 
 #include "tests/bindings/c/c_fixture.h"
 
@@ -17,6 +18,15 @@ TEST(CNames, AreThoseOfTheTables) {
   }
   EXPECT_EQ(hone_dtype_name(-1), nullptr);
   EXPECT_EQ(hone_op_outputs(1000), 0);
+}
+
+TEST(CNames, EverySourceOfAChoiceHasOne) {
+  const std::pair<std::int32_t, const char*> sources[] = {
+      {HONE_FROM_MEMORY, "memory"},       {HONE_FROM_CACHE, "cache"},     {HONE_FROM_TUNING, "tuned"},
+      {HONE_FROM_HEURISTIC, "heuristic"}, {HONE_FROM_NEAREST, "nearest"}, {HONE_FROM_SHIPPED, "shipped"}};
+  for (const auto& [source, name] : sources) EXPECT_STREQ(hone_source_name(source), name);
+  EXPECT_EQ(hone_source_name(HONE_FROM_SHIPPED + 1), nullptr);
+  EXPECT_EQ(hone_source_name(-1), nullptr);
 }
 
 // Programs store these numbers.

@@ -1,5 +1,6 @@
 #include "cache/maintenance/put_in_place.h"
 
+#include "cache/errors.h"
 #include "tests/cache/maintenance/maintenance_fixture.h"
 
 namespace hone::cache {
@@ -64,6 +65,15 @@ TEST_F(CachePutInPlace, FailureIsNamedAndChangesNothing) {
   EXPECT_EQ(fault_of([&] { put_in_place_keeping(fresh_, file_, folder_ / "backup"); }, file_, "no backup"),
             StoreFault::read_only);
   EXPECT_EQ(text_of(fresh_), "new");
+}
+
+TEST_F(CachePutInPlace, ErrorsOfAnUnfinishedFileAreThoseOfTheOneThatItIsFor) {
+  const UnfinishedFile unfinished(fresh_);
+  const auto fail_with = [&](const fs::path& path) {
+    on_behalf_of(unfinished, file_, [&] { throw store_error(path, StoreFault::full, "no room"); });
+  };
+  EXPECT_EQ(fault_of([&] { fail_with(fresh_); }, file_, "no room"), StoreFault::full);
+  EXPECT_EQ(fault_of([&] { fail_with(other_); }, other_, "no room"), StoreFault::full) << "read from";
 }
 
 TEST_F(CachePutInPlace, UnfinishedFilesGoUnlessTheyAreKept) {

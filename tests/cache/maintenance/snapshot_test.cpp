@@ -37,6 +37,19 @@ TEST_F(CacheSnapshot, HoldsTheIntactWinnersAndNothingElse) {
   EXPECT_EQ(facts.st_mode & 07777, 0444u);
 }
 
+TEST_F(CacheSnapshot, WithoutRoomItIsTheSnapshotThatHasNone) {
+  fill(file_, {0, 1, 2, 3});
+  const FileSizeLimit limit(64 * 1024);
+  try {
+    snapshot(file_, target_, {});
+    FAIL() << "it has room";
+  } catch (const StoreError& error) {
+    EXPECT_EQ(error.fault(), StoreFault::full);
+    EXPECT_EQ(error.path(), target_);
+    EXPECT_THAT(error.what(), testing::Not(testing::HasSubstr("unfinished")));
+  }
+}
+
 TEST_F(CacheSnapshot, SameWinnersGiveTheSameBytes) {
   fill(file_, {0, 1, 2, 3});
   fill(other_, {3, 2, 9, 1, 0});

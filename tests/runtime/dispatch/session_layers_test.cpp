@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include <hone/error.h>
 
 #include "cache/store.h"
@@ -81,6 +83,24 @@ TEST_F(SessionLayersTest, AFileOthersMayWriteRunsNoCodeAndIsReportedOnce) {
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_THAT(reports[0], Names(file_.native()));
   EXPECT_THAT(reports[0], Names("not trusted"));
+}
+
+TEST_F(SessionLayersTest, ASystemFileThatCannotBeReadLosesNoWinner) {
+  const std::filesystem::path junk = folder_ / "junk.sqlite";
+  std::ofstream(junk) << "somebody's letter";
+  SessionOptions mixed = options();
+  mixed.system_caches = {junk};
+  mixed.cache_path = folder_ / "own.sqlite";
+  Session session(device_, mixed);
+  session.tune(family_.problem(kSize), {.budget = std::chrono::minutes(1)});
+  EXPECT_GE(session.counters().cache_failures, 1u);
+  EXPECT_EQ(session.counters().not_stored, 0u);
+
+  SessionOptions bad = options();
+  bad.cache_path = junk;
+  Session without(device_, bad);
+  without.tune(family_.problem(kSize), {.budget = std::chrono::minutes(1)});
+  EXPECT_EQ(without.counters().not_stored, 1u);
 }
 
 TEST_F(SessionLayersTest, AnotherDriverIsAStaleHitAndNoted) {

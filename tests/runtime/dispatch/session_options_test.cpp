@@ -9,6 +9,8 @@
 #include <map>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include <hone/error.h>
 
 #include "tests/runtime/support/temp_folder.h"
@@ -24,7 +26,7 @@ class SessionOptionsTest : public testing::Test {
  protected:
   SessionOptionsTest() {
     for (const char* name : {"HONE_CACHE", "HONE_CACHE_PATH", "HONE_BINARIES", "HONE_ON_MISS", "HONE_OBJECTIVE",
-                             "HONE_VALIDATE", "HONE_CACHE_MAX_BYTES", "XDG_CACHE_HOME", "HOME"}) {
+                             "HONE_VALIDATE", "HONE_CACHE_MAX_BYTES", "HONE_LINE_INFO", "HONE_STATS", "XDG_CACHE_HOME", "HOME"}) {
       const char* value = std::getenv(name);
       before_[name] = value ? std::optional<std::string>(value) : std::nullopt;
       unsetenv(name);
@@ -130,6 +132,18 @@ TEST_F(SessionOptionsTest, SystemCachesAreFilesOrTheFileOfAFolder) {
   EXPECT_THAT(SessionOptions::from_environment().system_caches, testing::IsEmpty());
 }
 
+TEST_F(SessionOptionsTest, FilesOfOtherNamesAreCaches) {
+  const TempFolder folder;
+  for (const char* name : {"node.db", "x.f32"}) std::ofstream(folder / name) << "text";
+  std::filesystem::create_directory(folder / "hone-0.1");
+  const std::string list = fmt::format("{}:{}:{}:{}", (folder / "node.db").string(), (folder / "x.f32").string(),
+                                       (folder / "hone-0.1").string(), (folder / "missing").string());
+  set("HONE_CACHE_PATH", list.c_str());
+  EXPECT_THAT(SessionOptions::from_environment().system_caches,
+              testing::ElementsAre(folder / "node.db", folder / "x.f32", folder / "hone-0.1" / "cache.sqlite",
+                                   folder / "missing" / "cache.sqlite"));
+}
+
 TEST_F(SessionOptionsTest, ShippedWinnersAreFilesOrThoseOfAFolder) {
   const TempFolder folder;
   for (const char* name : {"b.winners", "a.winners", "README.md"}) std::ofstream(folder / name) << "text";
@@ -179,7 +193,8 @@ TEST_F(SessionOptionsTest, AMistakeInWhatOnlyCudaUsesIsRefusedAnywhere) {
 TEST_F(SessionOptionsTest, FailuresOfTheCacheGoToTheStandardErrorOutput) {
   testing::internal::CaptureStderr();
   SessionOptions::from_environment().report_cache_failure("the cache /x is damaged");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "hone: the cache /x is damaged\n");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              Names("hone: the cache /x is damaged", "HONE_CACHE", "HONE_CACHE_PATH", "HONE_STATS"));
 }
 
 TEST_F(SessionOptionsTest, ReadsThePolicy) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -72,6 +73,7 @@ TEST_F(SessionShipped, ServeWithOneCompileAndCountAsTuned) {
     EXPECT_EQ(device_->compiles(), compiles + 1);
     EXPECT_EQ(session.counters().tunings, 0u);
     EXPECT_EQ(launch(session).source, ChoiceSource::memory);
+    EXPECT_EQ(session.counters().shipped, 1u);
   }
   EXPECT_THAT(store().misses(), IsEmpty());
   EXPECT_THAT(reports_, IsEmpty());
@@ -87,6 +89,7 @@ TEST_F(SessionShipped, AreStoredWithTheirCodeAndOriginForTheirClass) {
   Session later(device_, options(MissPolicy::error));
   const Choice choice = launch(later);
   EXPECT_EQ(choice.source, ChoiceSource::cache);
+  EXPECT_EQ(later.counters().shipped, 0u);
   EXPECT_THAT(choice.winner->shipped, Names("Fake GPU"));
   EXPECT_EQ(device_->compiles(), compiles);
 }
@@ -140,13 +143,42 @@ TEST_F(SessionShipped, OnesOfOtherSourcesAreLentAndMissed) {
   EXPECT_THAT(store().misses(), SizeIs(1));
 }
 
-TEST_F(SessionShipped, AnUnknownPolicyIsAMiss) {
+TEST_F(SessionShipped, DamagedRowsAreMissesCountedAndReportedOnce) {
+  std::ifstream in(file_);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::size_t policy = text.find(kBest), threads = text.find(" threads=256:");
+  ASSERT_NE(policy, std::string::npos);
+  ASSERT_NE(threads, std::string::npos);
+  const std::array<std::string, 3> damaged{std::string(text).replace(policy, kBest.size(), "bogus"),
+                                           std::string(text).replace(policy, 11, "threads=25x"),
+                                           std::string(text).replace(threads, 12, " threads=999999")};
+  const std::array<const char*, 3> found{"bogus", "threads=25x", "999999"};
+  for (std::size_t i = 0; i < damaged.size(); ++i) {
+    std::ofstream(file_) << damaged[i];
+    std::filesystem::remove(folder_ / "cache.sqlite");
+    reports_.clear();
+    Problem other = family_.problem(kSize);
+    other.alignment = 4;
+    Session session(device_, with_shipped(MissPolicy::heuristic));
+    EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
+    session.prepare(other);
+    EXPECT_EQ(session.counters().cache_rejects, 1u) << found[i];
+    ASSERT_THAT(reports_, SizeIs(1)) << found[i];
+    EXPECT_THAT(reports_[0], Names("Fake GPU", "total", found[i]));
+  }
+}
+
+TEST_F(SessionShipped, DamagedRowsThatWouldBeLentAreReported) {
   std::ifstream in(file_);
   std::string text{std::istreambuf_iterator<char>(in), {}};
-  text.replace(text.find("threads=256 work"), 11, "threads=257");
+  text.replace(text.find(kBest), kBest.size(), "bogus");
   std::ofstream(file_) << text;
+  Problem other = family_.problem(kSize);
+  other.alignment = 4;
   Session session(device_, with_shipped(MissPolicy::heuristic));
-  EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
+  EXPECT_EQ(session.prepare(other).source, ChoiceSource::heuristic);
+  ASSERT_THAT(reports_, SizeIs(1));
+  EXPECT_THAT(reports_[0], Names("bogus"));
   EXPECT_EQ(session.counters().cache_rejects, 1u);
 }
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include <hone/error.h>
 #include <hone/sdk/forwarding_device.h>
 #include <hone/tuned_reduce.h>
@@ -145,6 +147,25 @@ TEST_F(SessionTest, ByDefaultAMissMeasuresNothingAndSaysOnceHowToTune) {
   Session later(device_, usual);
   EXPECT_TRUE(launch(later).winner->tuned);
   EXPECT_EQ(said.size(), 2u);
+}
+
+// A program's own family is tuned by Session::tune(), so the advice that names the file needs one that is built in.
+TEST_F(SessionTest, ACacheThatCannotBeUsedIsNotNamedInTheAdvice) {
+  const ReduceSpec spec{.op = ReduceOp::sum, .dtype = DType::f32};
+  const Problem problem = reduce_problem(spec, 1000, 16);
+  std::ofstream(folder_ / "junk.sqlite") << "somebody's letter";
+  for (const char* name : {"junk.sqlite", "cache.sqlite"}) {
+    const SessionOptions usual{.on_miss = MissPolicy::error, .cache_path = folder_ / name};
+    Session session(device_, usual);
+    try {
+      session.prepare(problem);
+      FAIL() << name;
+    } catch (const Error& error) {
+      const std::string advice = std::string(error.what()).substr(std::string(error.what()).find("hone tune"));
+      EXPECT_THAT(advice, Names("--op sum", "--device"));
+      EXPECT_EQ(advice.find(name) == std::string::npos, name == std::string_view("junk.sqlite")) << advice;
+    }
+  }
 }
 
 TEST_F(SessionTest, AFirstChoiceThatIsWrongOrDoesNotCompileGivesWayToTheNext) {

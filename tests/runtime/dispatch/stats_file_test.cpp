@@ -42,6 +42,7 @@ TEST_F(StatsFileTest, FollowsTheCountersAndEndsWithTheSession) {
     EXPECT_THAT(text(), HasSubstr("\"tunings\":0"));
     launch(session);
     EXPECT_THAT(text(), HasSubstr("\"tunings\":1"));
+    EXPECT_THAT(text(), HasSubstr("\"shipped\":0"));
     EXPECT_THAT(text(), HasSubstr("\"process\":" + std::to_string(getpid())));
   }
   EXPECT_EQ(text(), "");
@@ -58,6 +59,19 @@ TEST_F(StatsFileTest, AHitWritesNothing) {
 TEST_F(StatsFileTest, AFolderThatIsNotThereFailsNoCall) {
   Session session(device_, options_with_stats(stats_ / "missing"));
   EXPECT_EQ(launch(session).source, ChoiceSource::tuned);
+}
+
+TEST_F(StatsFileTest, AFolderThatCannotBeWrittenToIsReportedOnce) {
+  std::ofstream(stats_ / "file") << "text";
+  for (const char* name : {"missing", "file"}) {
+    std::vector<std::string> reports;
+    SessionOptions with = options_with_stats(stats_ / name);
+    with.report_cache_failure = [&](std::string_view message) { reports.emplace_back(message); };
+    Session session(device_, with);
+    launch(session);
+    ASSERT_EQ(reports.size(), 1U);
+    EXPECT_THAT(reports[0], HasSubstr((stats_ / name).string()));
+  }
 }
 
 TEST_F(StatsFileTest, WhatIsPlantedUnderItsNameIsNotFollowed) {

@@ -68,7 +68,9 @@ TEST(ParseShapes, RefusesWhatIsNone) {
   EXPECT_THAT(refusal_of_shapes("1024x"), Names("'1024x'", "shape", "extent"));
   EXPECT_THAT(refusal_of_shapes("x64"), Names("extent", "missing"));
   EXPECT_THAT(refusal_of_shapes("-3x64"), Names("negative"));
-  EXPECT_THAT(refusal_of_shapes("0x64"), Names("nothing", "1"));
+  EXPECT_THAT(refusal_of_shapes("0x64"), Names("first extent", "0", "hexadecimal"));
+  EXPECT_THAT(refusal_of_shapes("0"), Names("'0'", "1 element"));
+  EXPECT_THAT(refusal_of_shapes("0"), ::testing::Not(::testing::HasSubstr("hexadecimal")));
   EXPECT_THAT(refusal_of_shapes("8x8x8x8"), Names("4 extents", "no kernel", "three"));
   EXPECT_THAT(refusal_of_shapes("2^30x2^30"), Names("beyond", "2^53", "elements"));
   EXPECT_THAT(refusal_of_shapes("2^60x2"), Names("beyond", "2^53"));

@@ -60,7 +60,7 @@ TEST(ParseSize, ReadsEverySpelling) {
 TEST(ParseSize, RefusesWithTheReason) {
   EXPECT_THAT(refusal([] { parse_size(""); }), Names("empty"));
   EXPECT_THAT(refusal([] { parse_size("-5"); }), Names("negative"));
-  EXPECT_THAT(refusal([] { parse_size("0"); }), Names("below", "1"));
+  EXPECT_THAT(refusal([] { parse_size("0"); }), Names("least", "1 element"));
   EXPECT_THAT(refusal([] { parse_size("many"); }), Names("not begin"));
   EXPECT_THAT(refusal([] { parse_size("4KB"); }), Names("'KB'", "no unit"));
   EXPECT_THAT(refusal([] { parse_size("2^"); }), Names("exponent"));

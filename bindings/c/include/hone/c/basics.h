@@ -160,6 +160,10 @@ typedef struct hone_choice {
 
 HONE_API hone_status hone_choice_init(hone_choice* choice, size_t size);
 
+/* The name of a HONE_FROM_…: "memory", "cache", "tuned", "heuristic", "nearest", "shipped"; NULL for a number that is
+ * none. Later versions may add sources. Lives forever. */
+HONE_API const char* hone_source_name(int32_t source);
+
 #ifdef __cplusplus
 }
 #endif
