@@ -127,6 +127,9 @@ TEST_F(ArrayCommand, EmptyArraysHaveEmptyResults) {
   EXPECT_THAT(run_it.out, Names("nothing"));
   EXPECT_THAT(load<float>(shape_), ElementsAre());
   EXPECT_EQ(shape_, (Shape{3, 0}));
+  const auto softmax = run({"softmax", save<float>("b.npy", {0, 3}, {}), "--json"});
+  EXPECT_EQ(softmax.err, "") << "no miss to tune for";
+  EXPECT_EQ(Json::parse(softmax.out)["results"][0]["policy"], Json());
 }
 
 /// On the way, the command makes the cache that it would replace.
