@@ -1,11 +1,11 @@
 #include "runtime/dispatch/call_checks.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include <hone/error.h>
 #include <hone/kernel_family.h>
+
+#include "runtime/families/counts.h"
 
 namespace hone {
 
@@ -48,7 +48,8 @@ void Call::check_problem() const {
 }
 
 ArrayRows side_by_side(const void* first, std::int64_t count, DType dtype, std::int64_t each) {
-  const std::int64_t bytes = std::min(count, kMostElements) * each * static_cast<std::int64_t>(info(dtype).size_bytes);
+  const std::int64_t element_bytes = each * static_cast<std::int64_t>(info(dtype).size_bytes);
+  const std::int64_t bytes = count <= kMostBytes / element_bytes ? count * element_bytes : 0;
   return {first, bytes, bytes, 1};
 }
 

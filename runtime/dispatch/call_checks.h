@@ -22,10 +22,7 @@ struct ArrayRows {
   std::int64_t row_bytes, pitch_bytes, rows;
 };
 
-/// No memory holds more.
-inline constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
-
-/// `count` times `each` elements side by side, at most kMostElements times.
+/// `count` times `each` elements side by side. More than any memory holds count as none: families refuse them.
 ArrayRows side_by_side(const void* first, std::int64_t count, DType dtype, std::int64_t each = 1);
 
 /// True if two arrays have a byte in common. Rows of one may lie between those of the other.
