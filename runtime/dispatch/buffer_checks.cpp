@@ -20,8 +20,13 @@ void check_contents(Device& device, const Problem& problem, const std::vector<Bu
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (!specs[i].is_validated) continue;
     std::vector<std::byte> contents(specs[i].size_bytes());
-    device.copy_to_host(contents.data(), buffers[i], contents.size(), stream);
-    device.synchronize(stream);
+    try {
+      device.copy_to_host(contents.data(), buffers[i], contents.size(), stream);
+      device.synchronize(stream);
+    } catch (const Error& error) {
+      throw Error(error.code(),
+                  fmt::format("{}: '{}' cannot be read: {}", to_string(problem), specs[i].name, error.what()));
+    }
     const std::string refusal = problem.family->refuse_contents(problem, static_cast<int>(i), contents);
     if (!refusal.empty()) throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", to_string(problem), refusal));
   }

@@ -4,8 +4,6 @@
 #include <array>
 #include <cstddef>
 
-#include <fmt/format.h>
-
 #include <hone/session.h>
 
 #include "runtime/dispatch/call_checks.h"
@@ -20,9 +18,8 @@ ArrayRows rows_of(const CallArray& array, DType dtype) {
 
 void check_apart(const Call& call, const CallArray& output, const CallArray& other, bool may_replace) {
   if (may_replace && output.pointer == other.pointer) return;
-  if (rows_overlap(rows_of(output, call.problem.dtype), rows_of(other, call.problem.dtype)))
-    call.refuse(fmt::format("'{}' at {} and '{}' at {} overlap; pass {}arrays apart", other.name, other.pointer,
-                            output.name, output.pointer, may_replace ? "the same address, or " : ""));
+  call.check_apart(other.name, rows_of(other, call.problem.dtype), output.name, rows_of(output, call.problem.dtype),
+                   may_replace);
 }
 
 }  // namespace

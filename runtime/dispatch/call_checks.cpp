@@ -5,6 +5,8 @@
 #include <hone/error.h>
 #include <hone/kernel_family.h>
 
+#include "runtime/families/counts.h"
+
 namespace hone {
 
 void refuse_call(std::string_view function, std::string_view why) {
@@ -34,8 +36,21 @@ void Call::check_array(std::string_view name, const void* pointer, DType dtype, 
     refuse(fmt::format("'{}' at {} is not aligned to its {}-byte elements", name, pointer, bytes));
 }
 
+void Call::check_apart(std::string_view a_name, const ArrayRows& a, std::string_view b_name, const ArrayRows& b,
+                       bool may_be_same) const {
+  if (rows_overlap(a, b))
+    refuse(fmt::format("'{}' at {} and '{}' at {} overlap; pass {}arrays apart", a_name, a.first, b_name, b.first,
+                       may_be_same ? "the same address, or " : ""));
+}
+
 void Call::check_problem() const {
   if (const std::string refusal = refusal_of(problem); !refusal.empty()) refuse_call(function, refusal);
+}
+
+ArrayRows side_by_side(const void* first, std::int64_t count, DType dtype, std::int64_t each) {
+  const std::int64_t element_bytes = each * static_cast<std::int64_t>(info(dtype).size_bytes);
+  const std::int64_t bytes = count <= kMostBytes / element_bytes ? count * element_bytes : 0;
+  return {first, bytes, bytes, 1};
 }
 
 bool rows_overlap(const ArrayRows& a, const ArrayRows& b) {
@@ -46,10 +61,12 @@ bool rows_overlap(const ArrayRows& a, const ArrayRows& b) {
   const std::int64_t a_end = a_first + (a.rows - 1) * a.pitch_bytes + a.row_bytes;
   const std::int64_t b_end = b_first + (b.rows - 1) * b.pitch_bytes + b.row_bytes;
   if (a_end <= b_first || b_end <= a_first) return false;
-  if (a.pitch_bytes != b.pitch_bytes) return true;
-  // Rows of one pitch interleave if those of b lie in the gaps of a.
-  const std::int64_t distance = ((b_first - a_first) % a.pitch_bytes + a.pitch_bytes) % a.pitch_bytes;
-  return distance < a.row_bytes || distance + b.row_bytes > a.pitch_bytes;
+  if (a.rows == 1 && b.rows == 1) return true;
+  // A row alone has the pitch of the others. Rows of one pitch interleave if those of b lie in the gaps of a.
+  const std::int64_t pitch = a.rows == 1 ? b.pitch_bytes : a.pitch_bytes;
+  if (b.rows != 1 && b.pitch_bytes != pitch) return true;
+  const std::int64_t distance = ((b_first - a_first) % pitch + pitch) % pitch;
+  return distance < a.row_bytes || distance + b.row_bytes > pitch;
 }
 
 }  // namespace hone

@@ -16,6 +16,18 @@ namespace hone {
 void require_known(std::string_view function, DType dtype);
 void require_known(std::string_view function, const ReduceSpec& spec);
 
+/// The rows of an array, in bytes.
+struct ArrayRows {
+  const void* first;
+  std::int64_t row_bytes, pitch_bytes, rows;
+};
+
+/// `count` times `each` elements side by side. More than any memory holds count as none: families refuse them.
+ArrayRows side_by_side(const void* first, std::int64_t count, DType dtype, std::int64_t each = 1);
+
+/// True if two arrays have a byte in common. Rows of one may lie between those of the other.
+bool rows_overlap(const ArrayRows& a, const ArrayRows& b);
+
 /// A call and what it asks for. Checks throw Error(invalid_argument) that names both.
 struct Call {
   std::string_view function;
@@ -26,18 +38,13 @@ struct Call {
   /// The address may be that of elements of `dtype`; null only where it is not needed.
   void check_array(std::string_view name, const void* pointer, DType dtype, bool is_needed = true) const;
 
+  /// The arrays have no byte in common. `may_be_same`: the advice says that the address may be the same.
+  void check_apart(std::string_view a_name, const ArrayRows& a, std::string_view b_name, const ArrayRows& b,
+                   bool may_be_same = false) const;
+
   /// The family takes the problem. On every call where not all of it is in the key that finds a plan: pitches, scalars,
   /// and shapes that overflow in a class whose others do not.
   void check_problem() const;
 };
-
-/// The rows of an array, in bytes.
-struct ArrayRows {
-  const void* first;
-  std::int64_t row_bytes, pitch_bytes, rows;
-};
-
-/// True if two arrays have a byte in common. Rows of one may lie between those of the other.
-bool rows_overlap(const ArrayRows& a, const ArrayRows& b);
 
 }  // namespace hone

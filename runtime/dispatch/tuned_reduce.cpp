@@ -21,8 +21,11 @@ void check_size(const Call& call, bool needs_elements) {
   if (n == 0 && needs_elements) call.refuse("an empty array has none");
 }
 
-void check_input(const Call& call, std::string_view name, const void* in) {
-  call.check_array(name, in, call.problem.dtype, call.problem.extents[0] > 0);
+/// An input is there, and `out` has no byte of it.
+void check_input(const Call& call, std::string_view name, const void* in, const ArrayRows& out) {
+  const std::int64_t n = call.problem.extents[0];
+  call.check_array(name, in, call.problem.dtype, n > 0);
+  call.check_apart(name, side_by_side(in, n, call.problem.dtype), "out", out);
 }
 
 }  // namespace
@@ -35,7 +38,7 @@ Choice tuned_reduce(Session& session, const ReduceSpec& spec, const void* in, st
   if (info(spec.op).inputs != 1) call.refuse("takes two arrays; call tuned_dot()");
   check_size(call, info(spec.op).needs_elements);
   call.check_array("out", out, spec.result_dtype());
-  check_input(call, "in", in);
+  check_input(call, "in", in, side_by_side(out, info(spec.op).outputs, spec.result_dtype()));
   // Without elements nothing is read, and any address will do.
   void* const buffers[] = {n == 0 ? out : const_cast<void*>(in), out};
   return session.launch(problem, buffers, stream);
@@ -50,8 +53,9 @@ Choice tuned_dot(Session& session, const ReduceSpec& spec, const void* a, const 
   if (spec.op != ReduceOp::dot) call.refuse("takes one array; call tuned_reduce()");
   check_size(call, info(spec.op).needs_elements);
   call.check_array("out", out, spec.result_dtype());
-  check_input(call, "a", a);
-  check_input(call, "b", b);
+  const ArrayRows result = side_by_side(out, 1, spec.result_dtype());
+  check_input(call, "a", a, result);
+  check_input(call, "b", b, result);
   void* const buffers[] = {n == 0 ? out : const_cast<void*>(a), n == 0 ? out : const_cast<void*>(b), out};
   return session.launch(problem, buffers, stream);
 }
@@ -78,10 +82,15 @@ Choice tuned_reduce(Session& session, const FusedReduction& reduction, DType dty
   if (outs.size() != ops.size())
     call.refuse(fmt::format("makes {} results, {} pointers were passed", ops.size(), outs.size()));
   check_size(call, std::any_of(ops.begin(), ops.end(), [](ReduceOp op) { return info(op).needs_elements; }));
-  check_input(call, "in", in);
   std::array<void*, FusedReduction::kMost + 1> buffers;
+  std::array<ArrayRows, FusedReduction::kMost> results;
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    call.check_array("out", outs[i], reduce_result_dtype(ops[i], dtype));
+    const DType result = reduce_result_dtype(ops[i], dtype);
+    call.check_array("out", outs[i], result);
+    results[i] = side_by_side(outs[i], info(ops[i]).outputs, result);
+    check_input(call, "in", in, results[i]);
+    for (std::size_t other = 0; other < i; ++other)
+      call.check_apart(name(ops[other]), results[other], name(ops[i]), results[i]);
     buffers[i + 1] = outs[i];
   }
   buffers[0] = n == 0 ? outs[0] : const_cast<void*>(in);
@@ -95,7 +104,7 @@ Choice tuned_reduce(Session& session, const CustomReduction& reduction, DType dt
   const Call call{"tuned_reduce", problem};
   check_size(call, false);
   call.check_array("out", out, reduction.result_dtype());
-  check_input(call, "in", in);
+  check_input(call, "in", in, side_by_side(out, 1, reduction.result_dtype()));
   void* const buffers[] = {n == 0 ? out : const_cast<void*>(in), out};
   return session.launch(problem, buffers, stream);
 }

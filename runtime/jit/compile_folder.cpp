@@ -27,18 +27,17 @@ constexpr const char* kLockName = ".in_use";
 /// A folder is made before it is locked.
 constexpr std::time_t kOldEnoughSeconds = 60;
 
-/// Removes the folder if it is one of ours that nobody uses any more.
+/// Removes the folder if it is one of ours that nobody uses any more. One without a lock is that of a process that
+/// ended before it made it, or while it removed the folder.
 void remove_if_stale(const fs::path& folder) {
   struct stat status {};
   if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid()) return;
   if (std::time(nullptr) - status.st_mtime < kOldEnoughSeconds) return;
   const int lock = open((folder / kLockName).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (lock < 0) return;
-  if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
-  }
-  close(lock);
+  const bool is_unused = lock < 0 ? errno == ENOENT : flock(lock, LOCK_EX | LOCK_NB) == 0;
+  std::error_code ignored;
+  if (is_unused) fs::remove_all(folder, ignored);
+  if (lock >= 0) close(lock);
 }
 
 void remove_stale(const fs::path& parent) {

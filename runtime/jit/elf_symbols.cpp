@@ -50,12 +50,12 @@ void for_each_tls_symbol(std::span<const std::byte> object, Visit visit) {
   }
 }
 
-/// "tile" of "_ZZ4blurE4tile", of "tile.0" and of "tile".
+/// "tile" of "_ZZ4blurE4tile", of "tile.0" and of "tile". A plain name could be that of a type as well, "s" of short.
 std::string source_name(const std::string& symbol) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> demangled(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
-  std::string name = status == 0 && demangled ? demangled.get() : symbol;
+      symbol.starts_with("_Z") ? abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status) : nullptr, &std::free);
+  std::string name = demangled ? demangled.get() : symbol;
   if (const std::size_t scope = name.rfind("::"); scope != std::string::npos) name.erase(0, scope + 2);
   return name.substr(0, name.find('.'));
 }

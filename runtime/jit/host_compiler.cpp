@@ -114,13 +114,14 @@ bool reports_to_engine(HostInstrumentation instrumentation) {
 
 /// The options by which a compiler makes code report to the engine.
 std::vector<std::string> report_options(HostInstrumentation instrumentation, bool is_clang) {
-  if (instrumentation == HostInstrumentation::checked && is_clang)
-    return {"-g1", "-fsanitize=signed-integer-overflow,array-bounds"};
-  // GCC would put a trap that belongs to no line in the place of a division by a constant 0. What its DWARF 5 says of
-  // the first function of a unit is read by addr2line as a line of "unit.cu", whatever #line says.
+  const std::string undefined =
+      "-fsanitize=signed-integer-overflow,shift-exponent,float-cast-overflow,return,unreachable,";
+  if (instrumentation == HostInstrumentation::checked && is_clang) return {"-g1", undefined + "array-bounds"};
+  // GCC would put a trap that belongs to no line in the place of a division by a constant 0, and leave out a call of
+  // what has no effect but an undefined one. What its DWARF 5 says of the first function of a unit is read by addr2line
+  // as a line of "unit.cu", whatever #line says.
   if (instrumentation == HostInstrumentation::checked)
-    return {"-g", "-gdwarf-4", "-fsanitize=signed-integer-overflow,bounds",
-            "-fno-isolate-erroneous-paths-dereference"};
+    return {"-g", "-gdwarf-4", undefined + "bounds", "-fno-isolate-erroneous-paths-dereference", "-fno-ipa-pure-const"};
   // clang leaves out the read of `x += 1`, which has to be known of an update that is lost.
   if (is_clang) return {"-g1", "-fsanitize=thread", "-mllvm", "-tsan-instrument-read-before-write=1"};
   return {"-g1", "-fsanitize=thread"};
@@ -133,6 +134,8 @@ std::vector<std::string> compile_options(HostInstrumentation instrumentation, bo
       "-fno-strict-aliasing",
       // A loop that waits for what nobody writes stays one, and is found, where C++ lets it be left out.
       "-fno-finite-loops",
+      // An access through a null pointer stays one, and is found, where a compiler would leave out what comes to it.
+      "-fno-delete-null-pointer-checks",
       // a * b + c is the same on every machine, and __fmul_rn() rounds.
       "-ffp-contract=off",
       // A lane's stack is 64 KiB, and no frame may step over the guard page below it.
@@ -199,6 +202,9 @@ void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<st
                     "to the compiler that Hone was built with\n{}",
                     command.front(), HONE_SANITIZERS, text));
   }
+  if (const std::string frame = large_frame(text); !frame.empty())
+    throw Error(ErrorCode::compile_failed,
+                fmt::format("the kernel \"{}\" did not compile for the host device: {}", unit.name, frame));
   const std::string how = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
                                               : fmt::format("exited with {}", WEXITSTATUS(status));
   std::string why = unsupported_feature(text);

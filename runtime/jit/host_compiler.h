@@ -11,7 +11,7 @@ namespace hone {
 /// A module tells this beside its results. Under the sanitizers of the library, which see more, `checked` adds nothing.
 enum class HostInstrumentation {
   none,
-  checked,  ///< tables for source_lines(), the overflow of signed integers, and indices beyond the bounds of an array
+  checked,  ///< tables for source_lines(), and operations that are undefined (docs/host-device.md)
   traced,   ///< the same tables, and every access of memory; without sanitizers
 };
 

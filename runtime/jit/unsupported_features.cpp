@@ -107,6 +107,16 @@ std::string without_cuda_headers(std::string_view source) {
   return result;
 }
 
+std::string large_frame(std::string_view log) {
+  static const std::regex kLarge(
+      "([^:\n]+:[0-9]+):[0-9]+: error: (?:the frame size of|stack frame size) \\(?([0-9]+)\\)? [^0-9\n]*([0-9]+)");
+  std::cmatch parts;
+  if (!std::regex_search(log.data(), log.data() + log.size(), parts, kLarge)) return "";
+  return fmt::format("{}: the local variables of this function take {} bytes, and the host device has {} for them; use "
+                     "smaller local arrays",
+                     parts[1].str(), parts[2].str(), parts[3].str());
+}
+
 std::string unsupported_feature(std::string_view log) {
   // The assembler, which knows the lines of inline assembly, has no column.
   static const std::regex kError("^([^:\n]+:[0-9]+):(?:[0-9]+: (?:fatal )?error:| Error:) (.*)$");

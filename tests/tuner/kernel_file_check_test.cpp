@@ -45,6 +45,18 @@ TEST_F(KernelFile, EveryPolicyIsChecked) {
   EXPECT_THAT(wrong.out, Not(HasSubstr("failed: block_threads=64 unroll=1")));
 }
 
+TEST_F(KernelFile, PoliciesThatAreNotCheckedAreNamedWithTheReason) {
+  const std::string large = replaced(replaced(kKernel, "\"where\": [\"block_threads * unroll <= 256\"],\n", ""),
+                                     "[64, 128], \"unroll\": [1, 2]", "[64, 2048, 2000000000000], \"unroll\": [1]");
+  write_file(folder_ / "large.json", large);
+  const CommandRun run = hone({"check", path("large.json"), "--order", "forward"});
+  EXPECT_EQ(run.code, 0) << run.out << run.err;
+  EXPECT_THAT(run.out, Names("1 policy", "not run", "2048", "2000000000000", "no check found anything"));
+  const auto json = nlohmann::json::parse(hone({"check", path("large.json"), "--order", "forward", "--json"}).out);
+  ASSERT_EQ(json["invalid"].size(), 2U) << json;
+  EXPECT_EQ(json["invalid"][0]["count"], 1);
+}
+
 /// The command that a report says, run as it is.
 CommandRun repeated(const CommandRun& run) {
   constexpr std::string_view kBefore = "to see it again: hone ";

@@ -56,7 +56,14 @@ TEST_F(KernelFileErrors, NameFileLineAndColumn) {
   EXPECT_THAT(complaint("k.json", replaced(kKernel, "\"type\": \"i32\"", "\"type\": 32")),
               StartsWith("k.json:10:29: 'type' is a number"));
   EXPECT_THAT(complaint("l.json", replaced(kKernel, "thread\": \"unroll\"", "thread\": \"0 * unroll\"")),
-              ::testing::AllOf(StartsWith("l.json:5:26: "), Names("0 * unroll", "0")));
+              ::testing::AllOf(StartsWith("l.json:5:26: "), Names("elements_per_thread", "0 * unroll", "is 0")));
+  EXPECT_THAT(complaint("m.json", replaced(kKernel, "\"unroll\": [1, 2]", "\"unroll\": [1, \"two\"]")),
+              ::testing::AllOf(StartsWith("m.json:4:13: "), Names("block_threads * unroll", "names", "compared")));
+  EXPECT_THAT(complaint("n.json", R"({"file": "axpy.cu", "extents": ["n"], "arguments": 3})"),
+              ::testing::AllOf(StartsWith("n.json:1:"), Names("'arguments' is a number", "a list of tables")));
+  EXPECT_THAT(complaint("o.json", replaced(kKernel, "\"file\": \"axpy.cu\"",
+                                           "\"source\": \"__global__ void other() {}\", \"entry\": \"nope\"")),
+              Names("o.json", "the kernel 'nope'", "it has other"));
 }
 
 }  // namespace

@@ -231,9 +231,20 @@ struct KernelFileCheck {
   std::string file;
   Problem problem;
   std::vector<HostOrder> orders;
-  std::vector<PolicyCheck> policies;
+  std::vector<PolicyCheck> policies = {};
   std::int64_t not_run = 0;
+  std::vector<ReasonCount> invalid = {};
 };
+
+/// The most frequent reasons with their counts.
+std::string reasons_text(const std::vector<ReasonCount>& reasons) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> texts;
+  for (const ReasonCount& reason : reasons)
+    if (texts.size() < kMost) texts.push_back(fmt::format("{} of them: {}", reason.count, reason.text()));
+  if (reasons.size() > kMost) texts.push_back(fmt::format("{} more reasons", reasons.size() - kMost));
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
 
 /// All policies that fail are named, and the first is reported; what to do ends the report.
 void print_policies(const KernelFileCheck& check, const CheckOptions& options, std::ostream& out) {
@@ -244,6 +255,8 @@ void print_policies(const KernelFileCheck& check, const CheckOptions& options, s
   std::vector<const PolicyCheck*> failed;
   for (const PolicyCheck& each : check.policies)
     if (!each.report.ok()) failed.push_back(&each);
+  if (!check.invalid.empty())
+    out << printable("  not valid on the host device, so not run: " + reasons_text(check.invalid)) << '\n';
   for (const PolicyCheck* each : failed) out << "  failed: " << each->policy << '\n';
   if (!failed.empty()) {
     const PolicyCheck& first = *failed.front();
@@ -272,6 +285,9 @@ nlohmann::ordered_json policies_json(const KernelFileCheck& check) {
   for (const HostOrder& order : check.orders) json["orders"].push_back(to_string(order));
   json["failed"] = std::ranges::count_if(check.policies, [](const PolicyCheck& each) { return !each.report.ok(); });
   json["not_run"] = check.not_run;
+  json["invalid"] = nlohmann::ordered_json::array();
+  for (const ReasonCount& each : check.invalid)
+    json["invalid"].push_back({{"count", each.count}, {"reason", each.text()}});
   json["policies"] = nlohmann::ordered_json::array();
   for (const PolicyCheck& each : check.policies) {
     nlohmann::ordered_json policy{{"policy", each.policy}};
@@ -281,16 +297,6 @@ nlohmann::ordered_json policies_json(const KernelFileCheck& check) {
     json["policies"].push_back(std::move(policy));
   }
   return json;
-}
-
-/// The most frequent reasons with their counts.
-std::string reasons_text(const std::vector<ReasonCount>& reasons) {
-  constexpr std::size_t kMost = 4;
-  std::vector<std::string> texts;
-  for (const ReasonCount& reason : reasons)
-    if (texts.size() < kMost) texts.push_back(fmt::format("{} of them: {}", reason.count, reason.text()));
-  if (reasons.size() > kMost) texts.push_back(fmt::format("{} more reasons", reasons.size() - kMost));
-  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 /// A fault that a check found goes before policies that do not compile.
@@ -315,15 +321,16 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
   if (problems.size() != 1)
     throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; one is checked", size, problems.size()));
   const std::chrono::milliseconds deadline = parse_duration(options.deadline);
-  KernelFileCheck check{options.file, problems.front(), orders_of(options), {}};
+  KernelFileCheck check{.file = options.file, .problem = problems.front(), .orders = orders_of(options)};
   PolicyChecks checks = of_kernel_file(family, [&] { return check_policies(check.problem, check.orders, deadline); });
   check.policies = std::move(checks.run);
   for (PolicyCheck& each : check.policies) each.report.failure = with_typed_paths(family, each.report.failure);
   check.not_run = checks.not_run;
+  check.invalid = std::move(checks.invalid);
   if (check.policies.empty())
     throw CommandError(ExitCode::usage, fmt::format("'{}' for {}: no policy is valid on the host device: {}",
                                                     printable(options.file), problem_label(check.problem),
-                                                    reasons_text(invalid_policies(check.problem))));
+                                                    reasons_text(check.invalid)));
   if (options.json) print_json(policies_json(check), context);
   else print_policies(check, options, context.out);
   return exit_code(check.policies);

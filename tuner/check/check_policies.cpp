@@ -142,24 +142,19 @@ HostCheck policy_check(const Problem& problem, const Policy& policy, const std::
   return check;
 }
 
-std::vector<ReasonCount> invalid_policies(const Problem& problem) {
-  const KernelFamily& family = *problem.family;
-  const DeviceFacts facts = Device::open("host")->facts();
-  ReasonCounts reasons;
-  for (const Policy& policy : family.space().all())
-    if (const Reason reason = family.is_valid(problem, policy, facts); !reason.empty()) reasons.add("rejected", reason);
-  return reasons.most_frequent_first();
-}
-
 PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>& orders,
                             std::chrono::milliseconds deadline) {
   const KernelFamily& family = *problem.family;
   const DeviceFacts facts = Device::open("host")->facts();
   const std::optional<Problem> large = large_problem(problem);
   PolicyChecks checks;
+  ReasonCounts invalid;
   bool is_endless = false;
   for (const Policy& policy : family.space().all()) {
-    if (!family.is_valid(problem, policy, facts).empty()) continue;
+    if (const Reason reason = family.is_valid(problem, policy, facts); !reason.empty()) {
+      invalid.add("rejected", reason);
+      continue;
+    }
     if (is_endless) {
       ++checks.not_run;
       continue;
@@ -181,6 +176,7 @@ PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>
     }
     is_endless = !result.report.ok() && std::chrono::steady_clock::now() - start >= deadline;
   }
+  checks.invalid = invalid.most_frequent_first();
   return checks;
 }
 

@@ -26,6 +26,7 @@ struct PolicyCheck {
 struct PolicyChecks {
   std::vector<PolicyCheck> run;
   std::int64_t not_run = 0;  ///< after one that took long and failed
+  std::vector<ReasonCount> invalid;  ///< why others are not valid on the host device, and how many for each reason
 };
 
 /// A check of one policy: `run` makes its launches on random inputs, the first kind of the family's verifier. Without
@@ -39,8 +40,5 @@ HostCheck policy_check(const Problem& problem, const Policy& policy, const std::
 /// does not compile in one policy is a report of that one.
 PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>& orders,
                             std::chrono::milliseconds deadline);
-
-/// Why policies are not valid on the host device for the problem, and how many for each reason.
-std::vector<ReasonCount> invalid_policies(const Problem& problem);
 
 }  // namespace hone::tuner

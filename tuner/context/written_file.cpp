@@ -7,10 +7,14 @@
 
 #include <hone/error.h>
 
+#include <array>
 #include <cerrno>
+#include <fstream>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "tuner/text/command_error.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
@@ -31,6 +35,20 @@ fs::path followed(fs::path path) {
     path = target.is_absolute() ? target : path.parent_path() / target;
   }
   return path;
+}
+
+/// A mistyped name must not cost anybody a cache.
+void refuse_database(const fs::path& path) {
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  std::error_code error;
+  std::array<char, kMagic.size()> begin{};
+  if (!fs::is_regular_file(path, error)) return;
+  if (!std::ifstream(path, std::ios::binary).read(begin.data(), begin.size())) return;
+  if (std::string_view(begin.data(), begin.size()) != kMagic) return;
+  throw CommandError(ExitCode::usage,
+                     fmt::format("'{}' is a cache or another database of SQLite, and is not replaced; give another file "
+                                 "to write to",
+                                 printable(path.string())));
 }
 
 }  // namespace
@@ -80,6 +98,7 @@ WrittenFile::WrittenFile(const fs::path& path, std::ostream& standard_output) : 
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
     if (descriptor_ < 0) fail(errno);
   } else {
+    refuse_database(path);
     open_beside();
     if (exists) {
       // As far as the user may: a file of somebody else's becomes his own, as with any editor.
@@ -121,6 +140,7 @@ void WrittenFile::finish() {
   if (buffer_->error() != 0 || !own_) fail(buffer_->error());
   if (partial_.empty()) return;
   if (::fsync(descriptor_) != 0) fail(errno);
+  refuse_database(path_);  // which the command may have made meanwhile
   if (::rename(partial_.c_str(), followed(path_).c_str()) != 0) fail(errno);
   partial_.clear();
 }

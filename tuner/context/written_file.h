@@ -11,10 +11,11 @@ namespace hone::tuner {
 /// "-" and "/dev/stdout" are the standard output. A regular file, or a name where there is none, gets its content at once
 /// and only when all of it is on the disk: what was there stays until then, and the file keeps its mode and, as far as
 /// the user may give it away, its owner; of a symbolic link that is the file it leads to. Anything else (a device, a
-/// FIFO, a socket's file) is opened and written to as it is.
+/// FIFO, a socket's file) is opened and written to as it is. A database of SQLite, as caches are, is not replaced, by
+/// whichever name or link.
 ///
-/// A file that is not finished with finish() leaves no trace of what was written. Throws Error(io_failed) that names
-/// the path and the reason.
+/// A file that is not finished with finish() leaves no trace of what was written. Throws CommandError(usage) for a
+/// database, and otherwise Error(io_failed) that names the path and the reason.
 class WrittenFile {
  public:
   /// Opens it, so that what cannot be written is refused before anything is computed. `standard_output` must outlive

@@ -105,7 +105,8 @@ class KernelReader : DocumentReader {
     if (field.name == "where") spec_.where = texts();
     if (field.name == "extents") spec_.extents = texts();
     if (field.name == "arguments")
-      for (const FileValue* value : read_list(field)) read_argument(value->at, read_table(field, *value));
+      for (const FileValue* value : read_list(field))
+        read_argument(value->at, read_table(field, *value, "a list of tables"));
     if (field.name == "block") spec_.block = texts();
     if (field.name == "elements_per_block") spec_.elements_per_block = texts();
     if (field.name == "elements_per_thread") spec_.elements_per_thread = texts();

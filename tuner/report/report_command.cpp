@@ -47,16 +47,6 @@ fs::path compared_path(const ReportOptions& options, const Context& context) {
   return path;
 }
 
-/// The output must not be one of the files that it is made of.
-void refuse_overwriting(const std::string& output, const std::vector<ReportedCache>& caches) {
-  for (const ReportedCache& read : caches) {
-    std::error_code ignored;
-    if (fs::equivalent(output, read.path, ignored))
-      throw CommandError(ExitCode::usage,
-                         fmt::format("'{}' is the cache itself; the report needs another name", printable(output)));
-  }
-}
-
 void say_what_is_left_out(const ReportedCounts& counts, const fs::path& path, std::ostream& err) {
   const std::string file = printable(path.string());
   if (counts.damaged_tunings > 0)
@@ -90,7 +80,6 @@ ExitCode run_report(const ReportOptions& options, const Context& context) {
   const fs::path path = required_cache_path(options.cache, context.environment.session_options());
   std::vector<ReportedCache> caches{read_cache(path, options.filter)};
   if (!options.compare.empty()) caches.push_back(read_cache(compared_path(options, context), options.filter));
-  refuse_overwriting(options.output, caches);
   WrittenFile file(options.output, context.out);
   const ReportData data = report_data(caches, context.environment.unix_time(), kMostDataBytes);
   const std::string page = report_page(data.json);

@@ -48,9 +48,10 @@ double DocumentReader::read_number(const FileField& field) const {
   throw wrong_kind(field, field.value, "a number");
 }
 
-const FileTable& DocumentReader::read_table(const FileField& field, const FileValue& value) const {
+const FileTable& DocumentReader::read_table(const FileField& field, const FileValue& value,
+                                            std::string_view wanted) const {
   if (const auto* table = std::get_if<FileTable>(&value.content)) return *table;
-  throw wrong_kind(field, value, "a table");
+  throw wrong_kind(field, value, wanted);
 }
 
 std::string DocumentReader::read_word(const FileField& field, const FileValue& value) const {

@@ -27,7 +27,8 @@ class DocumentReader {
   std::string read_text(const FileField& field) const { return read_text(field, field.value); }
   std::string read_text(const FileField& field, const FileValue& value) const;
   double read_number(const FileField& field) const;
-  const FileTable& read_table(const FileField& field, const FileValue& value) const;
+  const FileTable& read_table(const FileField& field, const FileValue& value,
+                              std::string_view wanted = "a table") const;
 
   /// A text, or a whole number as one.
   std::string read_word(const FileField& field, const FileValue& value) const;

@@ -44,6 +44,14 @@ std::string what_was_found(const BlockFailure& f) {
     case Kind::signed_overflow: return "signed overflow: " + spell(f.overflow);
     case Kind::bad_index:
       return fmt::format("index {} is out of bounds of an array {}", f.bad_index.index, f.bad_index.array);
+    case Kind::bad_shift:
+      return fmt::format("shift by {} of {} of {} bits", f.bad_shift.distance, f.bad_shift.type, f.bad_shift.bits);
+    case Kind::bad_conversion:
+      return fmt::format("conversion of {} to {}, which cannot hold it", f.bad_conversion.value,
+                         f.bad_conversion.type);
+    case Kind::dead_end:
+      return f.dead_end.owes_result ? "a function ended without the result that it owes"
+                                    : "a thread came to __builtin_unreachable()";
     case Kind::dynamic_smem_overrun:
       return fmt::format("dynamic shared memory was written beyond the {} bytes of the launch", f.number);
     case Kind::trap: return "__trap()";
@@ -57,8 +65,8 @@ std::string what_was_found(const BlockFailure& f) {
   return "unknown failure";
 }
 
-std::string_view what_to_do(Kind kind) {
-  switch (kind) {
+std::string_view what_to_do(const BlockFailure& f) {
+  switch (f.kind) {
     case Kind::divergent_barrier:
     case Kind::barrier_without_all:
       return "let every thread of the block reach the same __syncthreads(), or none";
@@ -84,6 +92,14 @@ std::string_view what_to_do(Kind kind) {
     case Kind::bad_index:
       return "compare the index with the size of the array; a pointer to its first element may go through all rows of "
              "an array of several dimensions";
+    case Kind::bad_shift:
+      return "a GPU gives another value than this processor; shift by 0 or more, and by less than the bits of the type";
+    case Kind::bad_conversion:
+      return "a GPU gives another value than this processor; compare it with the range of the type first, or convert "
+             "by __float2int_rz() or the like, which give the nearest value of the type, and 0 for NaN";
+    case Kind::dead_end:
+      return f.dead_end.owes_result ? "return a value on every path"
+                                    : "look for the case that was taken for impossible";
     case Kind::dynamic_smem_overrun: return "launch with enough dynamic shared memory, or index less";
     case Kind::deadline:
       return "blocks are not guaranteed to run at the same time: do not let one wait for another that starts later";
@@ -106,7 +122,7 @@ std::string describe(const BlockFailure& failure, const std::string& kernel, con
     if (lane.site.file != nullptr) text += fmt::format(" {}:{}", lane.site.file, lane.site.line);
   }
   text += details;
-  const std::string_view advice = what_to_do(failure.kind);
+  const std::string_view advice = what_to_do(failure);
   if (!advice.empty()) text += fmt::format("\n  {}", advice);
   return text;
 }

@@ -35,6 +35,9 @@ struct BlockFailure {
     undefined_operation,
     signed_overflow,
     bad_index,
+    bad_shift,
+    bad_conversion,
+    dead_end,
     dynamic_smem_overrun,
     trap,
     assertion,
@@ -55,6 +58,9 @@ struct BlockFailure {
   std::uint64_t number = 0;  ///< a size, a width, milliseconds or an address
   hone_host::Overflow overflow{};  ///< signed_overflow: what was computed
   hone_host::BadIndex bad_index{};
+  hone_host::BadShift bad_shift{};
+  hone_host::BadConversion bad_conversion{};
+  hone_host::DeadEnd dead_end{};
   std::uint64_t code_address = 0;  ///< where in its module a signal met the kernel; 0: not known
 
   void add(const LaneReport& lane) {

@@ -204,25 +204,25 @@ void on_access(const void* address, unsigned long bytes, hone_host::AccessKind k
                             reinterpret_cast<std::uintptr_t>(return_address) - state.work->code.module_begin);
 }
 
-void on_overflow(const hone_host::Overflow& overflow) {
+/// Ends the lane that runs, for what a module found in it.
+template <Kind kKind, auto kMember, class Finding>
+void end_for(const Finding& finding) {
   auto& state = static_cast<BlockState&>(hone_host::this_block());
   Lane& lane = state.self();
-  lane.site = overflow.site;
-  state.failure.overflow = overflow;
-  state.fail(Kind::signed_overflow, {&lane});
-}
-
-void on_bad_index(const hone_host::BadIndex& bad) {
-  auto& state = static_cast<BlockState&>(hone_host::this_block());
-  Lane& lane = state.self();
-  lane.site = bad.site;
-  state.failure.bad_index = bad;
-  state.fail(Kind::bad_index, {&lane});
+  lane.site = finding.site;
+  state.failure.*kMember = finding;
+  state.fail(kKind, {&lane});
 }
 
 }  // namespace
 
-const hone_host::Hooks kHostHooks{.on_access = on_access, .on_overflow = on_overflow, .on_bad_index = on_bad_index};
+const hone_host::Hooks kHostHooks{
+    .on_access = on_access,
+    .on_overflow = end_for<Kind::signed_overflow, &BlockFailure::overflow>,
+    .on_bad_index = end_for<Kind::bad_index, &BlockFailure::bad_index>,
+    .on_bad_shift = end_for<Kind::bad_shift, &BlockFailure::bad_shift>,
+    .on_bad_conversion = end_for<Kind::bad_conversion, &BlockFailure::bad_conversion>,
+    .on_dead_end = end_for<Kind::dead_end, &BlockFailure::dead_end>};
 
 const hone_host::Services kHostServices{
     .barrier = [](BarrierOp op, bool predicate, Site site) {

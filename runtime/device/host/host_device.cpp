@@ -82,14 +82,17 @@ class HostDevice final : public Device {
   void fill_bytes(void* to, int byte_value, std::size_t bytes, Stream stream) override {
     require_own_process();
     const auto turn = streams_.wait_for_turn(stream);
+    require_within(to, bytes);
     if (bytes > 0) std::memset(to, byte_value, bytes);
   }
   std::vector<std::size_t> first_differences(std::span<const RepeatedBytes> runs, Stream stream) override {
     require_own_process();
     const auto turn = streams_.wait_for_turn(stream);
     std::vector<std::size_t> differences;
-    for (const RepeatedBytes& run : runs)
+    for (const RepeatedBytes& run : runs) {
+      require_within(run.found, run.bytes);
       differences.push_back(first_difference(run.found, run.bytes, run.expected));
+    }
     return differences;
   }
   MemoryKind memory_kind(const void* pointer) const override;
@@ -128,8 +131,12 @@ class HostDevice final : public Device {
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) {
     require_own_process();
     const auto turn = streams_.wait_for_turn(stream);
+    for (const void* pointer : {const_cast<const void*>(to), from}) require_within(pointer, bytes);
     if (bytes > 0) std::memmove(to, from, bytes);
   }
+  using Allocations = std::map<std::uintptr_t, GuardedMemory>;  ///< by address
+  Allocations::const_iterator allocation_of(const void* pointer) const;
+  void require_within(const void* pointer, std::size_t bytes) const;
   void check_launch(const HostKernel& kernel, const Launch& launch) const;
   std::string array_at(std::uintptr_t address, const Launch& launch) const;
 
@@ -142,7 +149,7 @@ class HostDevice final : public Device {
   DeviceFacts facts_;
   HostCompiler compiler_;
   mutable std::mutex memory_mutex_;
-  std::map<std::uintptr_t, GuardedMemory> allocations_;  ///< by address
+  Allocations allocations_;
   HostStreams streams_;
   std::mutex launch_mutex_;
   std::unique_ptr<Watchdog> watchdog_;
@@ -199,14 +206,32 @@ void HostDevice::deallocate(void* pointer) noexcept {
   allocations_.erase(reinterpret_cast<std::uintptr_t>(pointer));
 }
 
+/// The allocation that has the address; the end if there is none. Under the lock.
+HostDevice::Allocations::const_iterator HostDevice::allocation_of(const void* pointer) const {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  auto found = allocations_.upper_bound(address);
+  if (found == allocations_.begin()) return allocations_.end();
+  --found;
+  return address - found->first < found->second.size() ? found : allocations_.end();
+}
+
+/// Throws if the bytes begin in an allocation and go beyond its end.
+void HostDevice::require_within(const void* pointer, std::size_t bytes) const {
+  const std::lock_guard lock(memory_mutex_);
+  const auto found = allocation_of(pointer);
+  if (found == allocations_.end()) return;
+  const std::size_t left = found->first + found->second.size() - reinterpret_cast<std::uintptr_t>(pointer);
+  if (bytes <= left) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{} bytes at {} are more than the {} to the end of an array of {} bytes on the host device; "
+                          "pass a larger array",
+                          bytes, pointer, left, found->second.size()));
+}
+
 MemoryKind HostDevice::memory_kind(const void* pointer) const {
   require_own_process();
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   const std::lock_guard lock(memory_mutex_);
-  auto after = allocations_.upper_bound(address);
-  if (after == allocations_.begin()) return MemoryKind::host;
-  const auto& [begin, memory] = *--after;
-  return address - begin < memory.size() ? MemoryKind::device : MemoryKind::host;
+  return allocation_of(pointer) != allocations_.end() ? MemoryKind::device : MemoryKind::host;
 }
 
 /// Which array of a launch an address is in or near; "" if it is far from all. It follows a line break.

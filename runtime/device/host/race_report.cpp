@@ -41,11 +41,11 @@ std::string access_text(const RacingAccess& access, const std::string& line) {
                      index_text(access.thread), index_text(access.block), verb(access.kind));
 }
 
-/// True if `later` is not behind `earlier` in one file, so that a loop lies between them.
+/// True if `later` is before `earlier` in one file, so that a loop lies between them.
 bool goes_back(const std::string& earlier, const std::string& later) {
   const std::size_t colon = earlier.rfind(':');
   if (colon == std::string::npos || later.compare(0, colon + 1, earlier, 0, colon + 1) != 0) return false;
-  return std::atoi(later.c_str() + colon + 1) <= std::atoi(earlier.c_str() + colon + 1);
+  return std::atoi(later.c_str() + colon + 1) < std::atoi(earlier.c_str() + colon + 1);
 }
 
 std::string advice(const Race& race, const std::string& earlier, const std::string& later) {
@@ -56,6 +56,9 @@ std::string advice(const Race& race, const std::string& earlier, const std::stri
     return "use atomic functions on both sides, or put __syncthreads() between these two";
   if (earlier == later && race.earlier.kind == race.later.kind)
     return "let one thread alone write each element, or use an atomic function";
+  if (!earlier.empty() && earlier == later)
+    return "one line reads and writes: read into a variable, put __syncthreads() behind that, and write then; in a "
+           "loop, put another one at the end of the round";
   if (goes_back(earlier, later))
     return "put __syncthreads() between these two: the second comes in the next round of a loop, whose end is a "
            "place for it";

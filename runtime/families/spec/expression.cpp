@@ -57,15 +57,29 @@ class ExpressionParser {
   void run() {
     expression_.steps_ = level(0);
     if (skip_blanks(); at_ < text_.size()) fail("nothing else may stand here");
-    int depth = 0;
+    std::vector<bool> has_names;  // of the values on the stack
     for (const Step& step : expression_.steps_) {
-      depth += step.apply == nullptr ? 1 : step.apply->level == kUnary ? 0 : -1;
-      if (depth > static_cast<int>(Expression::kMostDepth)) fail("it is nested too deeply");
+      if (step.apply == nullptr) {
+        has_names.push_back(step.has_names);
+        if (has_names.size() > Expression::kMostDepth) fail("it is nested too deeply");
+        continue;
+      }
+      const bool right = has_names.back();
+      if (step.apply->level != kUnary) has_names.pop_back();
+      if (step.apply->level != kComparison) require_number(right || has_names.back());
+      has_names.back() = false;
     }
+    require_number(has_names.back());
   }
 
  private:
   using Operator = Expression::Operator;
+
+  void require_number(bool has_names) const {
+    if (has_names)
+      expression_.fail("computes with a parameter that has names among its values, which are no numbers; they can be "
+                       "compared, as in layout == wide");
+  }
 
   /// Longer spellings before those that they begin with.
   static constexpr std::array<Operator, 21> kOperators{{
@@ -199,9 +213,9 @@ class ExpressionParser {
     const auto known = std::find_if(names_.begin(), names_.end(), [&](const auto& name) { return name.name == word; });
     if (known == names_.end()) fail(unknown(word));
     at_ += word.size();
-    if (known->variable < 0) return {{.value = known->constant}};
+    if (known->variable < 0) return {{.has_names = known->has_names, .value = known->constant}};
     expression_.used_ |= std::uint64_t{1} << known->variable;
-    return {{.is_variable = true, .value = known->variable}};
+    return {{.is_variable = true, .has_names = known->has_names, .value = known->variable}};
   }
 
   std::string unknown(std::string_view word) const {

@@ -15,13 +15,15 @@ struct ExpressionName {
   std::string_view name;
   int variable = -1;  ///< the place among the values that evaluate() is given; −1: a constant
   std::int64_t constant = 0;
+  bool has_names = false;  ///< it is a name that a parameter may have as its value, or a parameter with such values
 };
 
 class Expression {
  public:
   Expression() = default;  ///< 0
 
-  /// Throws Error(invalid_argument) that shows where the text is no expression; `field` names it in messages.
+  /// Throws Error(invalid_argument) that shows where the text is no expression; `field` names it in messages. Names of
+  /// values can be compared, and are no numbers to compute with.
   Expression(std::string_view field, std::string_view text, std::span<const ExpressionName> names);
 
   /// The value, given those of the variables. Comparisons and conditions are 1 or 0. Throws Error(invalid_argument) for
@@ -42,7 +44,7 @@ class Expression {
   struct Operator;
   struct Step {  ///< of a postfix program: an operator, or else a variable or a constant
     const Operator* apply = nullptr;
-    bool is_variable = false;
+    bool is_variable = false, has_names = false;
     std::int64_t value = 0;
   };
   static constexpr std::size_t kMostDepth = 32;

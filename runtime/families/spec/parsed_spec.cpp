@@ -36,6 +36,9 @@ std::optional<std::int64_t> as_integer(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
+/// A value that is no number, and no flag, which counts as 0 or 1.
+bool is_name(std::string_view value) { return !as_integer(value) && value != "true" && value != "false"; }
+
 }  // namespace
 
 ParsedSpec::ParsedSpec(const KernelSpec& described) : spec(described) {
@@ -52,7 +55,8 @@ ParsedSpec::ParsedSpec(const KernelSpec& described) : spec(described) {
 }
 
 void ParsedSpec::fail(std::string_view field, std::string_view item, const std::string& why) const {
-  const std::string name = spec.name.empty() ? spec.file.filename().string() : spec.name;
+  std::string name = spec.name.empty() ? spec.file.filename().string() : spec.name;
+  if (name.empty()) name = spec.entry;
   throw KernelSpecError(fmt::format("the kernel '{}' {}", name, why), std::string(field), std::string(item));
 }
 
@@ -105,7 +109,8 @@ void ParsedSpec::make_space() {
     fail("parameters", "", error.what());
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    expression_names.push_back({.name = parameters[i].name, .variable = static_cast<int>(i)});
+    const bool has_names = std::ranges::any_of(parameters[i].value_names, is_name);
+    expression_names.push_back({.name = parameters[i].name, .variable = static_cast<int>(i), .has_names = has_names});
     std::vector<std::int64_t>& seen = seen_values.emplace_back();
     for (const std::int32_t value : parameters[i].values)
       seen.push_back(as_integer(parameters[i].spell(value)).value_or(value));
@@ -113,7 +118,9 @@ void ParsedSpec::make_space() {
   for (const Parameter& parameter : parameters)
     for (std::size_t i = 0; i < parameter.value_names.size(); ++i)
       if (is_identifier(parameter.value_names[i]))
-        expression_names.push_back({.name = parameter.value_names[i], .constant = static_cast<std::int64_t>(i)});
+        expression_names.push_back({.name = parameter.value_names[i],
+                                    .constant = static_cast<std::int64_t>(i),
+                                    .has_names = is_name(parameter.value_names[i])});
   policy_names = expression_names.size();
   for (const std::string& kind : spec.inputs) input_kinds.push_back(keep(kind));
   for (std::size_t i = 0; i < spec.extents.size(); ++i) {
@@ -200,7 +207,9 @@ ParsedSpec::EmptyLaunch ParsedSpec::empty_launch(const Policy& policy) const {
       if ((each.used_variables() & ~kParameters) != 0) continue;
       try {
         if (const std::int64_t value = each.evaluate(known); value < 1)
-          return {field, each.text(), fmt::format("{} is {} for {}", each.text(), value, space.to_string(policy))};
+          return {field, each.text(),
+                  fmt::format("{} = \"{}\" is {} for {}, and must be 1 or more", field, each.text(), value,
+                              space.to_string(policy))};
       } catch (const Error& error) {
         return {field, each.text(), fmt::format("{}, for {}", error.what(), space.to_string(policy))};
       }

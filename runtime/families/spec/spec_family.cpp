@@ -74,12 +74,12 @@ Reason SpecFamily::is_valid(const ProblemClass& problem_class, const Policy& pol
   std::int64_t threads = 1;
   for (const std::int64_t side : grid.block) {
     if (side < 1) return fmt::format("a block of {} × {} × {} threads", grid.block[0], grid.block[1], grid.block[2]);
-    threads *= std::min<std::int64_t>(side, 1 << 20);
+    if (__builtin_mul_overflow(threads, side, &threads) || threads > std::numeric_limits<int>::max())
+      return fmt::format("a block of {} × {} × {} threads", grid.block[0], grid.block[1], grid.block[2]);
   }
   for (const std::int64_t elements : grid.elements)
     if (elements < 1)
       return fmt::format("{} × {} × {} elements a block", grid.elements[0], grid.elements[1], grid.elements[2]);
-  if (threads > std::numeric_limits<int>::max()) threads = std::numeric_limits<int>::max();
   if (grid.block[2] > 64) return fmt::format("{} threads along z, and 64 are possible", grid.block[2]);
   const std::int64_t cluster = parsed_.cluster_blocks.evaluate(known),
                      smem = parsed_.dynamic_smem_bytes.evaluate(known);

@@ -20,9 +20,9 @@ namespace hone {
 /// others. Without rows nothing is written, and the Choice has no winner. Neither waits nor allocates on `stream`.
 /// Thread-safe.
 ///
-/// Throws Error: invalid_argument for null or misaligned pointers, negative extents, a pitch shorter than a row,
-/// extents whose product overflows, empty rows of an operation that needs elements, and dtypes that do not go together;
-/// otherwise as Session::launch().
+/// Throws Error: invalid_argument for null or misaligned pointers, an output that overlaps a row (it may lie in a gap),
+/// negative extents, a pitch shorter than a row, extents whose product overflows, empty rows of an operation that needs
+/// elements, and dtypes that do not go together; otherwise as Session::launch().
 Choice tuned_reduce_rows(Session& session, const ReduceSpec& spec, const void* in, const RowsShape& shape, void* out,
                          Stream stream);
 

@@ -21,8 +21,9 @@ namespace hone {
 /// waits nor allocates on `stream`, except as said above. Thread-safe. docs/reductions.md says what tuning assumes
 /// about the lengths of segments.
 ///
-/// Throws Error: invalid_argument for null or misaligned pointers, negative counts, more elements than an offset can
-/// count, `dot`, and dtypes that do not go together; otherwise as Session::launch().
+/// Throws Error: invalid_argument for null or misaligned pointers, an output that overlaps the elements or the offsets,
+/// negative counts, more elements than an offset can count, `dot`, and dtypes that do not go together; otherwise as
+/// Session::launch().
 Choice tuned_reduce_segments(Session& session, const ReduceSpec& spec, const void* in, std::int64_t elements,
                              const void* offsets, DType offset_dtype, std::int64_t segments, void* out, Stream stream);
 

@@ -19,8 +19,8 @@ namespace hone {
 /// does, on every device. Neither waits nor allocates on `stream`. Thread-safe. docs/reductions.md has the dtypes,
 /// docs/numerics.md the bounds of the errors.
 ///
-/// Throws Error: invalid_argument for a null or misaligned pointer, a negative n, an empty array where there is no
-/// result, and dtypes that do not go together; otherwise as Session::launch().
+/// Throws Error: invalid_argument for a null or misaligned pointer, an output that overlaps an input, a negative n, an
+/// empty array where there is no result, and dtypes that do not go together; otherwise as Session::launch().
 Choice tuned_reduce(Session& session, const ReduceSpec& spec, const void* in, std::int64_t n, void* out, Stream stream);
 
 /// The same for Σ a[i]·b[i]; spec.op must be dot. It has full speed if the addresses differ by a multiple of 16 bytes.

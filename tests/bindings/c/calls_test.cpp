@@ -98,6 +98,14 @@ TEST_F(CApi, ReducesRowsColumnsAndSegments) {
   EXPECT_THAT(segments, testing::ElementsAre(15, 63));
 }
 
+TEST_F(CApi, ResultsAmongTheElementsAreRefused) {
+  const hone_reduce_spec spec = reduction("sum", "f32");
+  std::vector<float> in(64, 1);
+  EXPECT_EQ(hone_reduce_rows(session_, &spec, in.data(), 8, 8, 0, in.data() + 60, nullptr, nullptr),
+            HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_last_error(), HasSubstr("overlap"));
+}
+
 TEST_F(CApi, MakesSoftmaxOfRowsAndColumns) {
   const float in[] = {0, 0, 0, std::log(3.0f)};
   float out[4] = {};

@@ -25,6 +25,12 @@ TEST(RowsOverlap, UnlessOnesLieBetweenTheOthers) {
   EXPECT_TRUE(rows_overlap({at(1000), 10, 10, 5}, {at(1049), 10, 10, 5}));
   EXPECT_TRUE(rows_overlap({at(1049), 10, 10, 5}, {at(1000), 10, 10, 5}));
   EXPECT_TRUE(rows_overlap({at(1000), 10, 20, 5}, {at(1010), 10, 30, 5})) << "pitches differ";
+  EXPECT_FALSE(rows_overlap({at(1000), 10, 20, 5}, {at(1030), 10, 10, 1})) << "one row, in a gap";
+  EXPECT_FALSE(rows_overlap({at(1030), 10, 10, 1}, {at(1000), 10, 20, 5}));
+  EXPECT_TRUE(rows_overlap({at(1000), 10, 20, 5}, {at(1030), 11, 11, 1}));
+  EXPECT_TRUE(rows_overlap({at(1000), 10, 20, 5}, {at(1029), 10, 10, 1}));
+  EXPECT_TRUE(rows_overlap({at(1000), 10, 20, 5}, {at(990), 100, 100, 1})) << "around several rows";
+  EXPECT_TRUE(rows_overlap({at(1000), 10, 0, 1}, {at(1005), 10, 0, 1}));
   EXPECT_FALSE(rows_overlap({at(1000), 10, 10, 0}, {at(1000), 10, 10, 0}));
 }
 

@@ -210,6 +210,21 @@ TEST_F(ReduceSegments, ValidationNamesTheFirstBadOffset) {
               Names("offsets[2]", "65", "outside", "64 elements"));
   EXPECT_THAT(complaint(std::vector<std::int64_t>{-1, 9, 10, 5}), Names("offsets[0]", "-1", "outside"));
 
+  if (!is_cuda()) {  // where memory beyond an allocation may be another one's
+    for (const std::size_t bytes : {1000, 2400}) {
+      const DeviceBuffer few(device_, bytes);
+      device_->fill_bytes(few.data(), 0, bytes, nullptr);
+      const DeviceBuffer sums(device_, 300 * sizeof(float));
+      try {
+        tuned_reduce_segments(session, {}, in.data, 64, few.as<std::int64_t>(), 300, sums.data(), nullptr);
+        ADD_FAILURE() << bytes;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+        EXPECT_THAT(error.what(), Names("'offsets'", "2408 bytes", std::to_string(bytes)));
+      }
+    }
+  }
+
   const std::vector<std::int32_t> on_host{0, 1};
   try {
     tuned_reduce_segments(session, {}, in.data, 64, on_host.data(), 1, out.data(), nullptr);

@@ -52,6 +52,16 @@ TEST(Expression, TakesWordsChainsAndFunctions) {
   EXPECT_EQ(value("order != fast"), 1);
 }
 
+TEST(Expression, ComparesNamesAndDoesNotComputeWithThem) {
+  const std::array<ExpressionName, 2> names{
+      {{.name = "layout", .variable = 0, .has_names = true}, {.name = "wide", .constant = 1, .has_names = true}}};
+  const std::array<std::int64_t, 1> wide{1};
+  const auto of = [&](std::string_view text) { return Expression("block", text, names).evaluate(wide); };
+  EXPECT_EQ(of("32 + 32 * (layout == wide)"), 64);
+  for (const char* const text : {"layout", "32 * layout", "-layout == 1", "wide + 1", "max(layout, 32)", "!layout"})
+    EXPECT_THROW(of(text), Error) << text;
+}
+
 TEST(Expression, KnowsWhatItUses) { EXPECT_EQ(Expression("where", "2 * order", kNames).used_variables(), 2u); }
 
 TEST(Expression, SaysWhereItIsWrong) {

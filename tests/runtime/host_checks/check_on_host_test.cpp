@@ -91,6 +91,21 @@ TEST(CheckOnHost, ARaceFromOneRoundOfALoopToTheNextIsNamed) {
   EXPECT_EQ(check_on_host(check_of(mended)).failure, "");
 }
 
+TEST(CheckOnHost, ARaceOnOneLineIsMendedByReadingFirst) {
+  // "s" would be "short" to whoever took it for the encoding of a type.
+  HostCheck check = check_of("extern __shared__ float s[];\n"
+                             "s[threadIdx.x] = out[threadIdx.x];\n"
+                             "if (threadIdx.x == 31) s[32] = 0;\n"
+                             "__syncthreads();\n"
+                             "s[threadIdx.x] = s[threadIdx.x + 1] + threadIdx.x;\n"
+                             "__syncthreads();\n"
+                             "out[blockIdx.x * 32 + threadIdx.x] = s[threadIdx.x];");
+  check.run = [](const HostRun& run) { run.launch({1}, {32}, 33 * sizeof(float), run.buffer<int>(0)); };
+  EXPECT_THAT(check_on_host(check).failure,
+              AllOf(HasLine("unit.cu:6", "reads"), HasLine("unit.cu:6", "writes"), HasLine("\"s\"", "shared memory"),
+                    HasLine("variable", "__syncthreads()", "write then")));
+}
+
 TEST(CheckOnHost, ARaceInAnIncludedFileIsNamedThere) {
   HostCheck check = check_of("__shared__ int tile[32];\nfill(tile);\n"
                              "out[blockIdx.x * 32 + threadIdx.x] = last(tile, out);");
@@ -153,6 +168,41 @@ TEST(CheckOnHost, AnIndexBeyondASharedArrayIsNamed) {
   // A row may be left by a pointer, which knows no rows.
   EXPECT_EQ(check_on_host(check_of(body + "const int* flat = &tile[0][0];\n"
                                           "out[blockIdx.x * 32 + threadIdx.x] = flat[threadIdx.x];")).failure, "");
+}
+
+TEST(CheckOnHost, OperationsThatAreUndefinedAreNamed) {
+  const auto failure = [](const std::string& body, const std::string& functions = "") {
+    HostCheck check = check_of(body);
+    check.unit.source.insert(0, functions);
+    return check_on_host(check).failure;
+  };
+  const std::string thread = "const int i = threadIdx.x;\n";
+  EXPECT_THAT(failure(thread + "out[i] = 1 << (i + 1);"), AllOf(Names("shift by 32", "'int'", "32 bits"),
+                                                               HasLine("unit.cu:3", "thread (31,0,0)")));
+  EXPECT_THAT(failure(thread + "out[i] = out[i] >> (i - 3);"), Names("shift by -3"));
+  EXPECT_EQ(failure(thread + "out[i] = (1 << i) ^ (-1 << 3) ^ (int)(1ull << (i + 32));"), "");
+  EXPECT_THAT(failure(thread + "out[i] = (int)(1e8f * i);"),
+              AllOf(Names("conversion of 2200000000 to 'int'", "__float2int_rz()"), HasLine("unit.cu:3", "(22,0,0)")));
+  EXPECT_THAT(failure(thread + "out[i] = (unsigned char)((double)i - 1);"), Names("-1 to 'unsigned char'"));
+  EXPECT_EQ(failure(thread + "out[i] = __float2int_rz(1e8f * i) + (int)-0.5f;"), "");
+  const std::string owes = "__device__ int pick(int i) {\n  if (i < 9) return i;\n}\n";
+  EXPECT_THAT(failure(thread + "out[i] = pick(i);", owes),
+              AllOf(Names("without the result"), HasLine("unit.cu:1", "thread (9,0,0)")));
+  EXPECT_THAT(failure(thread + "if (i == 5) __builtin_unreachable();\nout[i] = i;"),
+              AllOf(Names("__builtin_unreachable()"), HasLine("unit.cu:3", "thread (5,0,0)")));
+}
+
+/// A compiler that knows them to be null may leave out the call of the kernel.
+TEST(CheckOnHost, NullPointersThatTheCompilerSeesAreFound) {
+  for (const char* const body : {"int* p = nullptr;\nout[threadIdx.x] = *p;", "\nout[0] = *(volatile int*)0;",
+                                 "int* p = nullptr;\nout[0] += *p;", "int* p = nullptr;\n*p = 1;"})
+    EXPECT_THAT(check_on_host(check_of(body)).failure,
+                AllOf(Names("address 0x0"), HasLine("stopped at", "unit.cu:3"),
+                      Not(testing::HasSubstr("hone-compile"))))
+        << body;
+  HostCheck check = check_of("load(out);");
+  check.unit.source.insert(0, "__device__ void load(int* out) {\n  int* p = nullptr;\n  out[0] = *p;\n}\n");
+  EXPECT_THAT(check_on_host(check).failure, AllOf(Names("address 0x0"), HasLine("stopped at", "unit.cu:3")));
 }
 
 /// Also runs the body as 46351 × 46349 threads.

@@ -127,6 +127,21 @@ TEST_F(ArrayCommand, EmptyArraysHaveEmptyResults) {
   EXPECT_THAT(run_it.out, Names("nothing"));
   EXPECT_THAT(load<float>(shape_), ElementsAre());
   EXPECT_EQ(shape_, (Shape{3, 0}));
+  const auto softmax = run({"softmax", save<float>("b.npy", {0, 3}, {}), "--json"});
+  EXPECT_EQ(softmax.err, "") << "no miss to tune for";
+  EXPECT_EQ(Json::parse(softmax.out)["results"][0]["policy"], Json());
+}
+
+/// On the way, the command makes the cache that it would replace.
+TEST_F(ArrayCommand, TheCacheIsNotReplacedByTheResult) {
+  const std::string file = save("a.npy", {2, 3}, ramp(6)), cache = (folder_ / "cache.sqlite").string();
+  for (int round = 0; round < 2; ++round) {
+    const auto refused = run({"transpose", file, "-o", cache});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, Names("cache.sqlite", "SQLite", "another file"));
+    std::ifstream in(cache, std::ios::binary);
+    EXPECT_THAT(std::string(std::istreambuf_iterator<char>(in), {}), ::testing::StartsWith("SQLite format 3"));
+  }
 }
 
 TEST_F(ArrayCommand, WhatCannotBeIsRefused) {

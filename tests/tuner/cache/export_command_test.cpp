@@ -55,6 +55,14 @@ TEST_F(CacheExportCommand, ChoosesTheDeviceAndWhetherCodeComesAlong) {
   EXPECT_EQ(lines.back()["end"]["winners"], 3);
 }
 
+TEST_F(CacheExportCommand, TheCacheItselfIsNotReplaced) {
+  fill(2);
+  const std::string all = export_text();
+  expect_refusal(hone({"export", file_.native()}), 2, "another file");
+  expect_refusal(hone({"export", "--text", "--device", "cuda", file_.native()}), 2, "another file");
+  EXPECT_EQ(export_text(), all);
+}
+
 TEST_F(CacheExportCommand, FileIsCompleteOrNotThere) {
   fill(2);
   const fs::path target = folder_ / "winners.jsonl";

@@ -13,6 +13,7 @@
 
 #include "tests/support/names.h"
 #include "tests/tuner/support.h"
+#include "tuner/text/command_error.h"
 
 namespace hone::tuner {
 namespace {
@@ -79,6 +80,33 @@ TEST_F(WrittenFileTest, ALinkStaysAndItsTargetIsReplaced) {
   write(folder_ / "dangling", "new");
   EXPECT_TRUE(fs::is_symlink(folder_ / "dangling"));
   EXPECT_EQ(content_of(folder_ / "elsewhere" / "new"), "new");
+}
+
+TEST_F(WrittenFileTest, ADatabaseIsNotReplacedUnderAnyName) {
+  const std::string content("SQLite format 3\0 and the rest", 30);
+  const fs::path path = folder_ / "cache.sqlite";
+  testing::write_file(path, content);
+  fs::create_symlink("cache.sqlite", folder_ / "link");
+  fs::create_hard_link(path, folder_ / "other name");
+  const auto refusal = [&](const fs::path& name) -> std::string {
+    try {
+      write(name, "floats");
+    } catch (const CommandError& error) {
+      EXPECT_EQ(error.code(), ExitCode::usage);
+      return error.what();
+    }
+    return "";
+  };
+  for (const char* const name : {"cache.sqlite", "link", "other name"})
+    EXPECT_THAT(refusal(folder_ / name), Names(name, "database", "SQLite", "another file"));
+  EXPECT_EQ(content_of(path), content);
+  EXPECT_EQ(files(), 3U);
+
+  WrittenFile file(folder_ / "new.sqlite", standard_output_);
+  file.stream() << "floats";
+  testing::write_file(folder_ / "new.sqlite", content);  // the command's session has made it
+  EXPECT_THROW(file.finish(), CommandError);
+  EXPECT_EQ(content_of(folder_ / "new.sqlite"), content);
 }
 
 TEST_F(WrittenFileTest, AFifoIsWrittenToAndStays) {

@@ -4,7 +4,7 @@
 namespace hone_host {
 
 /// Raise it when anything below changes: a stored binary of another version is refused.
-inline constexpr int kAbiVersion = 3;
+inline constexpr int kAbiVersion = 4;
 
 /// Each lane (CUDA thread) has a stack of this size. The stacks of one SM lie side by side in an arena that is aligned
 /// to its own size, so that the stack pointer alone leads to the block: no thread-local variable is needed, and none
@@ -92,12 +92,36 @@ struct BadIndex {
   long long index;
 };
 
+/// A shift by less than 0, or by as many bits as its operand has.
+struct BadShift {
+  Site site;
+  const char* type;  ///< "'int'", of the operand
+  int bits;          ///< that it has
+  long long distance;
+};
+
+/// A float whose whole part the integer that it becomes cannot hold.
+struct BadConversion {
+  Site site;
+  const char* type;  ///< "'int'", of the integer
+  double value;
+};
+
+/// A place that must not be reached: the end of a function that owes a result, or __builtin_unreachable().
+struct DeadEnd {
+  Site site;
+  bool owes_result;
+};
+
 /// The engine hears this of a module that was compiled for a check (instrumentation.cpp), which has them under the name
 /// hone_host_hooks; null until they are set.
 struct Hooks {
   void (*on_access)(const void* address, unsigned long bytes, AccessKind kind, const void* return_address);
   void (*on_overflow)(const Overflow& overflow);
   void (*on_bad_index)(const BadIndex& bad);
+  void (*on_bad_shift)(const BadShift& bad);
+  void (*on_bad_conversion)(const BadConversion& bad);
+  void (*on_dead_end)(const DeadEnd& end);
 };
 
 struct LaneView {

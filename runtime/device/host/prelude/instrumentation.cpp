@@ -84,9 +84,10 @@ HONE_ATOMICS(16, unsigned short)
 HONE_ATOMICS(32, unsigned)
 HONE_ATOMICS(64, unsigned long)
 
-// --- -fsanitize=signed-integer-overflow and bounds: __ubsan_…, called where a result or an index does not fit ---
+// --- -fsanitize=signed-integer-overflow and the like: __ubsan_…, called where an operation is undefined ---
 
-/// As compilers lay it out. Bit 0 of `info` says that the type is signed, the others the binary logarithm of its bits.
+/// As compilers lay it out. Of an integer, bit 0 of `info` says that it is signed, and the others are the binary
+/// logarithm of its bits; of a float, `info` is the number of its bits.
 struct UbsanType {
   unsigned short kind, info;
   char name[1];
@@ -102,11 +103,34 @@ struct UbsanBadIndex {
   unsigned line, column;
   const UbsanType *array, *index;
 };
+struct UbsanBadShift {
+  const char* file;
+  unsigned line, column;
+  const UbsanType *operand, *distance;
+};
+struct UbsanBadConversion {
+  const char* file;
+  unsigned line, column;
+  const UbsanType *from, *to;
+};
+struct UbsanPlace {
+  const char* file;
+  unsigned line, column;
+};
+
+static int bits_of(const UbsanType* type) { return 1 << (type->info >> 1); }
 
 /// Wider values than 64 bits are passed by address; their numbers are not shown.
 static long long value_of(const UbsanType* type, unsigned long word) {
-  const int bits = 1 << (type->info >> 1);
+  const int bits = bits_of(type);
+  if ((type->info & 1) == 0) return bits > 64 ? 0LL : static_cast<long long>(word);
   return bits > 64 ? 0LL : static_cast<long long>(word << (64 - bits)) >> (64 - bits);
+}
+
+/// The same of a float.
+static double float_of(const UbsanType* type, unsigned long word) {
+  if (type->info == 32) return __builtin_bit_cast(float, static_cast<unsigned>(word));
+  return type->info == 64 ? __builtin_bit_cast(double, word) : 0;
 }
 
 static void overflow(const UbsanOverflow* data, char operation, unsigned long left, unsigned long right) {
@@ -120,11 +144,32 @@ static void overflow(const UbsanOverflow* data, char operation, unsigned long le
 
 void __ubsan_handle_out_of_bounds(UbsanBadIndex* data, unsigned long index) {
   if (!hone_host_hooks.on_bad_index) return;
-  const bool is_signed = (data->index->info & 1) != 0;
-  hone_host_hooks.on_bad_index({{data->file, static_cast<int>(data->line)},
-                                data->array->name,
-                                is_signed ? value_of(data->index, index) : static_cast<long long>(index)});
+  hone_host_hooks.on_bad_index(
+      {{data->file, static_cast<int>(data->line)}, data->array->name, value_of(data->index, index)});
 }
+
+void __ubsan_handle_shift_out_of_bounds(UbsanBadShift* data, unsigned long, unsigned long distance) {
+  if (!hone_host_hooks.on_bad_shift) return;
+  hone_host_hooks.on_bad_shift({{data->file, static_cast<int>(data->line)},
+                                data->operand->name,
+                                bits_of(data->operand),
+                                value_of(data->distance, distance)});
+}
+
+void __ubsan_handle_float_cast_overflow(UbsanBadConversion* data, unsigned long from) {
+  if (!hone_host_hooks.on_bad_conversion) return;
+  hone_host_hooks.on_bad_conversion(
+      {{data->file, static_cast<int>(data->line)}, data->to->name, float_of(data->from, from)});
+}
+
+static void dead_end(const UbsanPlace* data, bool owes_result) {
+  if (hone_host_hooks.on_dead_end)
+    hone_host_hooks.on_dead_end({{data->file, static_cast<int>(data->line)}, owes_result});
+  __builtin_trap();  // compilers have put nothing behind it
+}
+
+void __ubsan_handle_missing_return(UbsanPlace* data) { dead_end(data, true); }
+void __ubsan_handle_builtin_unreachable(UbsanPlace* data) { dead_end(data, false); }
 
 void __ubsan_handle_add_overflow(UbsanOverflow* data, unsigned long left, unsigned long right) {
   overflow(data, '+', left, right);
