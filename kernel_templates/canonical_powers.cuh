@@ -49,8 +49,7 @@ struct Powers {
 
   Acc high, low;  ///< half the digits of the factor, times log₂ e
   Acc inverse;    ///< of high
-  Acc unit;       ///< the rest of the factor: a power of two, or one negated
-  Acc scale, shift;  ///< z = scale · x + shift; the scale is the unit, or less
+  Acc scale, shift;  ///< z = scale · x + shift; the scale is a power of two, or one negated
   Acc rounder, lowest;
   Acc level;
 
@@ -62,50 +61,25 @@ struct Powers {
     constexpr Integer kDigits = (Integer(1) << kMantissa) - 1;
     const Acc half = Math::of_bits((bits & kDigits) | Integer(kBias - 1) << kMantissa);
     const Acc power = Math::of_bits(bits & ~kDigits);
-    unit = is_tiny ? rounded_product(power, Acc(0x1p-64)) : power;
-    scale = unit;
+    scale = is_tiny ? rounded_product(power, Acc(0x1p-64)) : power;
     high = rounded_product(half, PowerMath<Acc>::kLog2OfE);
     low = fma(half, PowerMath<Acc>::kLog2OfELow, fma(half, PowerMath<Acc>::kLog2OfE, -high));
     inverse = Acc(1) / high;
     go_to(Acc(0));
   }
-  __device__ Powers(Acc origin, Acc factor) : Powers(factor) { go_to_row_of(origin); }
-
-  /// Goes to the power of two for rows whose largest product with the factor is that of `origin`; to the origin itself,
-  /// if it is so large that its exponent is not exact. Returns true if it was there before.
-  __device__ bool go_to_row_of(Acc origin) {
-    const Acc product = rounded_product(origin, unit), level_before = level, shift_before = shift, scale_before = scale;
-    scale = unit;
-    shift = Acc(0);
-    if (fabs(product) <= PowerMath<Acc>::kMost) {
-      go_to(level_of(product));
-    } else {
-      go_to(Acc(0));
-      shift_by(origin);
-    }
-    return level == level_before && shift == shift_before && scale == scale_before;
+  /// Relative to the power of two for rows whose largest product with the factor is that of `origin`; to the origin
+  /// itself, if it is so large that its exponent is not exact.
+  __device__ Powers(Acc origin, Acc factor) : Powers(factor) {
+    const Acc product = rounded_product(origin, scale);
+    if (fabs(product) <= PowerMath<Acc>::kMost) go_to(level_of(product));
+    else shift_by(origin);
   }
 
   /// True if this is what rows with any largest element are summed with before that is known.
   __device__ bool is_relative_to_1() const { return level == Acc(0) && shift == Acc(0); }
 
-  __device__ Acc operator()(Acc x) const { return of_scaled(fma(x, scale, shift)); }
-
-  /// The same relative to 1 with the unit taken into the other numbers, for elements times its sign: an operation less.
-  /// Only if is_foldable().
-  __device__ Powers folded() const {
-    Powers all = *this;
-    const Acc size = fabs(unit);
-    all.high = rounded_product(high, size);
-    all.low = rounded_product(low, size);
-    all.lowest = rounded_product(lowest, Acc(1) / size);
-    return all;
-  }
-  /// True if folded() is exact, and weights have the same bits: small elements have the weight of 0 either way.
-  __device__ bool is_foldable() const { return fabs(unit) >= Acc(0x1p-60) && fabs(unit) <= Acc(0x1p60); }
-
-  __device__ Acc of_scaled(Acc scaled) const {
-    const Acc z = larger<true>(scaled, lowest);
+  __device__ Acc operator()(Acc x) const {
+    const Acc z = larger<true>(fma(x, scale, shift), lowest);
     const Acc rounded = fma(z, high, rounder);
     const Acc n = rounded_sum(rounded, -rounder);
     const Acc f = fma(z, low, fma(z, high, -n));

@@ -6,91 +6,75 @@
 //
 //   CanonicalSoftmaxLanes   kLanes neighbouring lanes hold a row in registers, kUnroll packs each: at most a chunk, or
 //                           a few chunks if they are a warp.
-//   CanonicalSoftmaxBlock   a warp, or the warps of a block or a cluster, hold a row in registers. They share its
-//                           chunks evenly: each takes 2^run_levels ≤ kChunks of them, and a block arguments.chunks.
+//   CanonicalSoftmaxBlock   the warps of a block, or of a cluster, hold a row in registers. They share its chunks
+//                           evenly: each takes 2^run_levels ≤ kChunks of them, and a block arguments.chunks.
 //   CanonicalSoftmaxShared  (canonical_softmax_shared.cuh) a warp, a block or a cluster holds a row in shared memory.
-//   CanonicalSoftmaxRows    (canonical_softmax_rows.cuh) rows of any length are read twice.
-//
-// What holds a row sums its weights while it looks for the heaviest element, relative to the power of two of the row
-// before. If the row turns out to have another one, it is loaded again.
+//   CanonicalSoftmaxRows    (canonical_softmax_rows.cuh) rows of any length are read three times.
 //
 // May be in place. Constraints: kBlockThreads is a power of two; rows begin at multiples of kPack elements in both
 // arrays, and are no longer than what is held; kChunks · kPack ≤ 32.
 #pragma once
 
+#include "canonical_block.cuh"
 #include "canonical_softmax_chunk.cuh"
-#include "combine.cuh"
 
 namespace hone {
-
-extern __shared__ __align__(16) unsigned char rows_in_smem[];
 
 /// The grid-stride loop is over tiles of as many rows as a block has groups of lanes, times kRows: a group loads its
 /// rows before it computes any.
 template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows>
 struct CanonicalSoftmaxLanes {
   using Acc = typename Types::Acc;
-  using Weight = SoftmaxWeight<Types>;
   static constexpr unsigned kGroups = kBlockThreads / kLanes, kMostColumns = kLanes * kUnroll * Types::kPack;
   static constexpr unsigned kTileRows = kGroups * kRows, kChunk = kChunkElements<typename Types::In>;
   static constexpr unsigned kChunks = kMostColumns > kChunk ? kMostColumns / kChunk : 1;
-  using Held = HeldRow<Types, kLanes, kUnroll, kChunks>;
+  using Held = HeldChunks<Types, kLanes, kUnroll, kChunks>;
   static_assert(kLanes == kWarpThreads || (kLanes < kWarpThreads && kChunks == 1));
 
   static __device__ void run(const typename Types::Arguments& all) {
     pdl_release_then_wait();
-    Weight weight(all.scale.factor);
     for (unsigned long long tile = blockIdx.x; tile * kTileRows < all.rows; tile += gridDim.x) {
       const unsigned long long first = tile * kTileRows + threadIdx.x / kLanes;
+      const auto columns_of = [&](unsigned r) {
+        return first + r * kGroups < all.rows ? static_cast<unsigned>(all.columns) : 0;
+      };
       Held held[kRows];
 #pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) load(held[r], all, first + r * kGroups);
+      for (unsigned r = 0; r < kRows; ++r)
+        held[r].load(softmax_input<Types>(all, first + r * kGroups), columns_of(r), all.scale.factor);
 #pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) {
-        const auto row = first + r * kGroups;
-        for (;;) {
-          Acc heaviest = held[r].heaviest(all.scale.factor);
-#pragma unroll
-          for (unsigned mask = 1; mask < kLanes; mask *= 2)
-            heaviest = larger<false>(heaviest, shuffle_xor(heaviest, mask));
-          const Acc sum = held[r].weigh(static_cast<unsigned>(all.columns), weight.powers);
-          if (__all_sync(kFullMask, weight.settle(heaviest))) {
-            held[r].store(softmax_output<Types>(all, row), columns_of(all, row), weight, sum);
-            break;
-          }
-          load(held[r], all, row);
-        }
-      }
+      for (unsigned r = 0; r < kRows; ++r)
+        of_row(held[r], softmax_output<Types>(all, first + r * kGroups), columns_of(r), all.scale.factor);
     }
   }
 
  private:
-  static __device__ unsigned columns_of(const typename Types::Arguments& all, unsigned long long row) {
-    return row < all.rows ? static_cast<unsigned>(all.columns) : 0;
-  }
-  static __device__ void load(Held& held, const typename Types::Arguments& all, unsigned long long row) {
-    held.load(softmax_input<Types>(all, row), columns_of(all, row), all.scale.factor);
+  static __device__ void of_row(Held& held, typename Types::Out* out, unsigned columns, Acc factor) {
+    Acc heaviest = held.heaviest(factor);
+#pragma unroll
+    for (unsigned mask = 1; mask < kLanes; mask *= 2)
+      heaviest = larger<false>(heaviest, shuffle_xor(heaviest, mask));
+    const SoftmaxWeight<Types> weight(heaviest, factor);
+    Acc values[kChunks * Types::kPack];
+    held.weigh(values, columns, weight);
+    const Acc sum = fold_lanes<CanonicalSum<Acc>, Types::kPack, kChunks, kLanes>(values);
+    held.store(out, columns, weight, weight.norm(sum));
   }
 };
 
-/// kWarps of a block share a row: one, or all. kAhead: while a row is computed and stored, the next one is copied to
-/// shared memory, where each lane has a place for its packs.
-template <class Types, unsigned kBlockThreads, unsigned kWarps, unsigned kChunks, unsigned kClusterBlocks, bool kAhead>
+template <class Types, unsigned kBlockThreads, unsigned kChunks, unsigned kClusterBlocks>
 struct CanonicalSoftmaxBlock {
   using Acc = typename Types::Acc;
   using In = typename Types::In;
-  using Arguments = typename Types::Arguments;
+  using Weight = SoftmaxWeight<Types>;
   static constexpr unsigned kElements = kChunkElements<In>;
-  static constexpr unsigned kUnroll = kChunks * kElements / (kWarpThreads * Types::kPack);
-  using Held = HeldRow<Types, kWarpThreads, kUnroll, kChunks>;
-  static constexpr unsigned kRows = kBlockThreads / kWarpThreads / kWarps;  ///< of a block, at once
-  static constexpr unsigned kMostColumns = kWarps * kChunks * kElements * kClusterBlocks;
-  static_assert(kRows == 1 || (kWarps == 1 && kClusterBlocks == 1));
+  using Held = HeldChunks<Types, kWarpThreads, kChunks * kElements / (kWarpThreads * Types::kPack), kChunks>;
+  static constexpr unsigned kMostColumns = kBlockThreads / kWarpThreads * kChunks * kElements * kClusterBlocks;
 
-  static __device__ void run(const Arguments& all) {
-    Combine<CanonicalCombine<CanonicalPart<Acc>>, kWarps * kWarpThreads, kClusterBlocks, Grid::none, true> combine;
-    const unsigned warp = threadIdx.x / kWarpThreads;
-    unsigned chunk = kWarps == 1 ? 0 : warp << all.run_levels;  // the warp's first
+  static __device__ void run(const typename Types::Arguments& all) {
+    Warps<HeaviestElement<Types>> heaviest_warp;
+    Warps<Weight> warps;
+    unsigned chunk = (threadIdx.x / kWarpThreads) << all.run_levels;  // the warp's first
     unsigned end = chunk + (1u << all.run_levels);
     if constexpr (kClusterBlocks > 1) {
       end = (end < all.chunks ? end : all.chunks) + rank_in_cluster() * all.chunks;
@@ -98,42 +82,31 @@ struct CanonicalSoftmaxBlock {
     }
     const unsigned first = chunk * kElements, behind = end * kElements;
     const auto last = static_cast<unsigned>(all.columns < behind ? all.columns : behind);
-    const unsigned columns = uniform(last < first ? 0 : last - first);
-    const unsigned long long step = gridDim.x / kClusterBlocks * kRows;
-    unsigned long long row = blockIdx.x / kClusterBlocks * kRows + (kRows > 1 ? warp : 0);
-    SoftmaxWeight<Types> weight(all.scale.factor);
-    if constexpr (kAhead) copy(all, row, first, columns);
-    while (row < all.rows) {
-      const In* const in = softmax_input<Types>(all, row) + first;
+    const unsigned columns = last < first ? 0 : last - first;
+    for (unsigned long long row = blockIdx.x / kClusterBlocks; row < all.rows; row += gridDim.x / kClusterBlocks) {
       Held held;
-      if constexpr (kAhead) {
-        wait_for_copies();
-        held.template load_copied<kBlockThreads>(places(), in, columns, all.scale.factor);
-        copy(all, row + step, first, columns);
-      } else {
-        held.load(in, columns, all.scale.factor);
-      }
-      const Acc heaviest = held.heaviest(all.scale.factor), of_warp = held.weigh(columns, weight.powers);
-      const auto whole = combine.to_all({heaviest, threadIdx.x % kWarpThreads == 0 ? of_warp : -Acc(0)});
-      if (weight.settle(whole.heaviest)) {
-        held.store(softmax_output<Types>(all, row) + first, columns, weight, whole.sum);
-        row += step;
-      } else if constexpr (kAhead) {
-        wait_for_copies();
-        copy(all, row, first, columns);
-      }
+      held.load(softmax_input<Types>(all, row) + first, columns, all.scale.factor);
+      const Acc of_warp = CanonicalCombine<HeaviestElement<Types>>::template in_all_lanes<kWarpThreads>(
+          held.heaviest(all.scale.factor));
+      const Weight weight(heaviest_warp.tree(of_warp), all.scale.factor);
+      Acc values[kChunks * Types::kPack];
+      held.weigh(values, columns, weight);
+      const Acc sum = warps.tree(fold_lanes<CanonicalSum<Acc>, Types::kPack, kChunks>(values));
+      held.store(softmax_output<Types>(all, row) + first, columns, weight, weight.norm(sum));
     }
   }
 
  private:
-  /// This thread's places, kBlockThreads apart: no thread reads what another one copied.
-  static __device__ typename Types::InPack* places() {
-    return reinterpret_cast<typename Types::InPack*>(rows_in_smem) + threadIdx.x;
-  }
-  static __device__ void copy(const Arguments& all, unsigned long long row, unsigned first, unsigned columns) {
-    if (row >= all.rows) return;
-    Held::template copy<kBlockThreads>(places(), softmax_input<Types>(all, row) + first, columns);
-  }
+  /// The tree of what the warps of a row have each in all lanes; all threads get it.
+  template <class Op>
+  struct Warps {
+    Combine<CanonicalCombine<Op>, kBlockThreads, kClusterBlocks, Grid::none, true> combine;
+
+    __device__ Acc tree(Acc of_warp) {
+      if constexpr (kClusterBlocks > 1) return combine.to_all(threadIdx.x % kWarpThreads == 0 ? of_warp : Op::absent());
+      else return CanonicalBlock<Op, kBlockThreads>::all_of_warps(of_warp, 0);
+    }
+  };
 };
 
 }  // namespace hone

@@ -42,8 +42,7 @@ struct HeaviestElement {
 /// The heaviest of the elements of packs, negated if the scale is negative; of 16-bit floats, two are compared at once.
 template <class Acc, class InPack, unsigned kPacks>
 __device__ Acc heaviest_of(const InPack (&packs)[kPacks], Acc factor) {
-  if (factor < Acc(0)) [[unlikely]] return -extreme_of_all<false, Acc>(packs);
-  return extreme_of_all<true, Acc>(packs);
+  return factor < Acc(0) ? -extreme_of_all<false, Acc>(packs) : extreme_of_all<true, Acc>(packs);
 }
 template <bool kLargest, class Acc, class In, unsigned kElements, unsigned kPacks>
 __device__ Acc extreme_of_all(const Pack<In, kElements> (&packs)[kPacks]) {
@@ -62,21 +61,6 @@ __device__ Acc extreme_of_all(const Pack<In, kElements> (&packs)[kPacks]) {
     return most;
   }
 }
-
-/// The heaviest element of a part of a row, negated if the scale is negative, and the sum of its weights.
-template <class Acc>
-struct SoftmaxPart {
-  Acc heaviest, sum;
-};
-/// An operation of Combine.
-template <class Acc>
-struct CanonicalPart {
-  using State = SoftmaxPart<Acc>;
-  static __device__ State absent() { return {lowest<Acc>(), -Acc(0)}; }
-  static __device__ State combine(State a, State b) {
-    return {larger<false>(a.heaviest, b.heaviest), rounded_sum(a.sum, b.sum)};
-  }
-};
 
 /// What the sum of a row's weights is used as: the sum and its reciprocal, or the logarithm of the sum relative to the
 /// heaviest element.
@@ -100,8 +84,6 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   bool is_nan;  ///< a NaN, an infinite weight, or nothing but weights of 0
 
   SoftmaxWeight() = default;
-  /// Of a row whose heaviest element is not known yet: relative to 1 until settle() is called.
-  explicit __device__ SoftmaxWeight(Acc factor_) : SoftmaxWeight(Powers<Acc>(factor_), Acc(0), factor_) {}
   __device__ SoftmaxWeight(Acc heaviest, Acc factor_)
       : SoftmaxWeight(Powers<Acc>(factor_ < Acc(0) ? -heaviest : heaviest, factor_), heaviest, factor_) {}
   /// The same if weights are relative to 1.
@@ -120,16 +102,8 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   __device__ Acc weight(Acc x) const { return powers(x); }
   __device__ Acc leaf(In x) const { return weight(convert<Acc>(x)); }
 
-  /// Goes to a row with this heaviest element. False if the weights of its elements that were computed before, relative
-  /// to the power of two of the row before it, are those of another one.
-  __device__ bool settle(Acc heaviest) {
-    origin = factor < Acc(0) ? -heaviest : heaviest;
-    is_nan = !(fabs(heaviest) < highest<Acc>());
-    return is_nan || powers.go_to_row_of(origin);
-  }
-
   /// True if sums of SoftmaxGuess are those of this row, or do not matter.
-  __device__ bool is_guessed() const { return is_nan || (powers.is_relative_to_1() && powers.is_foldable()); }
+  __device__ bool is_guessed() const { return is_nan || powers.is_relative_to_1(); }
 
   __device__ Norm norm(Acc sum) const {
     return {sum, Types::kLog ? canonical_logarithm(sum / weight(origin)) : Acc(1) / sum};
@@ -161,6 +135,22 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   __device__ Out number(In x, const Norm& norm) const {
     const Acc wide = convert<Acc>(x);
     return of_kept(Types::kLog ? exponent(wide) : weight(wide), norm);
+  }
+};
+
+/// The weights of a row whose heaviest element is not known yet, relative to 1. Keeps the heaviest of the thread.
+template <class Types>
+struct SoftmaxGuess : SoftmaxWeight<Types> {
+  using typename SoftmaxWeight<Types>::In, typename SoftmaxWeight<Types>::Acc;
+  Acc* heaviest;
+
+  __device__ SoftmaxGuess(Acc factor, Acc* heaviest_)
+      : SoftmaxWeight<Types>(Powers<Acc>(factor), Acc(0), factor), heaviest(heaviest_) {
+    *heaviest = lowest<Acc>();
+  }
+  __device__ Acc leaf(In x) const {
+    *heaviest = larger<false>(*heaviest, HeaviestElement<Types>{this->factor}.leaf(x));
+    return this->powers(convert<Acc>(x));
   }
 };
 

@@ -14,9 +14,8 @@
 // Block::kRounds spans, or Block::kMostPartials if each has a block. rows · chunks fits 32 bits then.
 #pragma once
 
-#include "canonical_block.cuh"
 #include "canonical_chunks.cuh"
-#include "canonical_softmax_guess.cuh"
+#include "canonical_softmax.cuh"
 
 namespace hone {
 
@@ -28,7 +27,6 @@ struct CanonicalSoftmaxRows {
   using Arguments = typename Types::Arguments;
   using Heaviest = HeaviestElement<Types>;
   using Weight = SoftmaxWeight<Types>;
-  using Guess = SoftmaxGuess<Types>;
   using Norm = typename Weight::Norm;
   static constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
   static constexpr unsigned kTileBytes = kWarps * kUnroll * kChunkBytes;
@@ -37,10 +35,9 @@ struct CanonicalSoftmaxRows {
     ToAll<Heaviest> combine_heaviest;
     ToAll<Weight> combine_weights;
     for (unsigned long long row = blockIdx.x; row < all.rows; row += gridDim.x) {
-      typename Guess::Most most;
-      const Guess guess(all.scale.factor, &most);
-      Acc sum = of_row(combine_weights, guess, all, row);
-      const Weight weight(combine_heaviest.to_all(guess.heaviest()), all.scale.factor);
+      Acc heaviest;
+      Acc sum = of_row(combine_weights, SoftmaxGuess<Types>(all.scale.factor, &heaviest), all, row);
+      const Weight weight(combine_heaviest.to_all(heaviest), all.scale.factor);
       if (!weight.is_guessed()) sum = of_row(combine_weights, weight, all, row);
       const Norm norm = weight.norm(sum);
       for (unsigned span = 0; span < all.chunks; ++span) write_span(weight, norm, all, row, span);
@@ -71,8 +68,8 @@ struct CanonicalSoftmaxRows {
     return combine.to_all(Block<Weight>::value_of_thread(all.chunks));
   }
 
-  static __device__ void write_span(const Weight& weight, const Norm& norm, const Arguments& all,
-                                    unsigned long long row, unsigned span) {
+  static __device__ void write_span(const Weight& weight, const Norm& norm, const Arguments& all, unsigned long long row,
+                                    unsigned span) {
     using InPack = typename Types::InPack;
     constexpr unsigned kPack = Types::kPack, kAtOnce = kPack == 1 ? 8 : 4, kStep = kBlockThreads * kPack;
     const unsigned long long each = static_cast<unsigned long long>(run_of(all)) * kWarps * kChunkElements<In>;
@@ -100,17 +97,16 @@ template <class Types, unsigned kBlockThreads, unsigned kUnroll>
 struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnroll> {
   using Rows = CanonicalSoftmaxRows<Types, kBlockThreads, kUnroll>;
   using typename Rows::Acc, typename Rows::Arguments, typename Rows::Heaviest, typename Rows::Weight;
-  using typename Rows::Norm, typename Rows::Guess;
+  using typename Rows::Norm;
 
   static __device__ void publish(const Arguments& all) {
     pdl_release_then_wait();
     for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
       for (unsigned span = first; span < end; ++span) {
-        typename Guess::Most most;
-        const Guess guess(all.scale.factor, &most);
-        const Acc sum = Rows::of_span(guess, all, row, span);
+        Acc heaviest;
+        const Acc sum = Rows::of_span(SoftmaxGuess<Types>(all.scale.factor, &heaviest), all, row, span);
         publish_warps<Weight>(sum, sums_of(all, row) + span);
-        publish_warps<Heaviest>(CanonicalCombine<Heaviest>::template in_all_lanes<kWarpThreads>(guess.heaviest()),
+        publish_warps<Heaviest>(CanonicalCombine<Heaviest>::template in_all_lanes<kWarpThreads>(heaviest),
                                 heaviest_of(all, row) + span);
       }
     });

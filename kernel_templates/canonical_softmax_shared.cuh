@@ -3,7 +3,8 @@
 //
 // A row belongs to a warp, a block or a cluster; arguments.chunks is how many of its chunks each block has, and a warp
 // of those that share a row takes 2^run_levels of them, one after the other. Each chunk has a slot, where a lane keeps
-// the weights of its elements, or the elements for the logarithm. No thread reads what another one kept.
+// its packs of elements, and then their weights, or their exponents for the logarithm. No thread reads what another one
+// kept.
 //
 // Constraints: those of canonical_softmax.cuh but for kChunks; dynamic shared memory has a slot for each chunk of a row
 // that a block has, for each row that it holds at once.
@@ -21,97 +22,110 @@ template <class Types, unsigned kBlockThreads, unsigned kWarps, unsigned kCluste
 struct CanonicalSoftmaxShared {
   using Acc = typename Types::Acc;
   using In = typename Types::In;
-  using InPack = typename Types::InPack;
   using Weight = SoftmaxWeight<Types>;
-  static constexpr unsigned kElements = kChunkElements<In>, kPack = Types::kPack;
+  static constexpr unsigned kElements = kChunkElements<In>;
   static constexpr unsigned kRows = kBlockThreads / kWarpThreads / kWarps;  ///< of a block, at once
-  static constexpr unsigned kSlotBytes = kElements * (Types::kLog ? sizeof(In) : sizeof(Acc));
+  static constexpr unsigned kSlotBytes = kElements * sizeof(Acc);
   static_assert(kRows == 1 || (kWarps == 1 && kClusterBlocks == 1));
 
   static __device__ void run(const typename Types::Arguments& all) {
-    Combine<CanonicalCombine<CanonicalPart<Acc>>, kWarps * kWarpThreads, kClusterBlocks, Grid::none, true> combine;
+    ToAll<HeaviestElement<Types>> combine_heaviest;
+    ToAll<Weight> combine_weights;
     const unsigned warp = threadIdx.x / kWarpThreads;
     const unsigned begin = kWarps == 1 ? 0 : warp << all.run_levels;  // the warp's first chunk of the block's part
     const unsigned first = (begin + (kClusterBlocks > 1 ? rank_in_cluster() * all.chunks : 0)) * kElements;
     const unsigned most = begin < all.chunks ? kElements << all.run_levels : 0;
     const unsigned left = all.columns < first ? 0 : static_cast<unsigned>(all.columns) - first;
-    const unsigned columns = uniform(left < most ? left : most);
-    unsigned char* const slots = slots_in_smem + (kRows > 1 ? warp * all.chunks : begin) * kSlotBytes;
-    Weight weight(all.scale.factor);
+    const unsigned columns = left < most ? left : most;
+    Acc* const slots = reinterpret_cast<Acc*>(slots_in_smem) + (kRows > 1 ? warp * all.chunks : begin) * kElements;
 
-    for (unsigned long long row = blockIdx.x / kClusterBlocks * kRows + (kRows > 1 ? warp : 0); row < all.rows;) {
+    for (unsigned long long row = blockIdx.x / kClusterBlocks * kRows + (kRows > 1 ? warp : 0); row < all.rows;
+         row += gridDim.x / kClusterBlocks * kRows) {
       const In* const in = softmax_input<Types>(all, row) + first;
-      Acc heaviest = lowest<Acc>();
+      typename Types::Out* const out = softmax_output<Types>(all, row) + first;
+      Acc heaviest = HeaviestElement<Types>::absent();
+#pragma unroll 1
+      for (unsigned i = 0; i < columns; i += kElements) {
+        typename Types::InPack packs[kParts];
+        HeldChunks<Types, kWarpThreads, kParts>::load_packs(packs, in + i, columns - i, all.scale.factor);
+#pragma unroll
+        for (unsigned p = 0; p < kParts; ++p) *Part::packs_in(slots + i + p * kPartElements) = packs[p];
+        heaviest = larger<false>(heaviest, heaviest_of<Acc>(packs, all.scale.factor));
+      }
+      const Weight weight(combine_heaviest.to_all(heaviest), all.scale.factor);
       RunTree<Weight, unsigned> tree;
 #pragma unroll 1
       for (unsigned i = 0; i < columns; i += kElements) {
-        typename Chunk::Packs packs;
-        Chunk::load(packs, in + i, columns - i, all.scale.factor);
-        heaviest = larger<false>(heaviest, heaviest_of<Acc>(packs, all.scale.factor));
-        unsigned char* const slot = slots + i / kElements * kSlotBytes;
-        Acc values[kPack];
-        Chunk::weigh(values, packs, columns - i, weight.powers, [&](unsigned u, const Acc* weights) {
-          if constexpr (Types::kLog) *pack_in(slot, u) = packs[u];
-          else keep(slot, u, weights);
-        });
-        tree.template push<0>(fold_lanes<CanonicalSum<Acc>, kPack>(values));
+        Acc values[Types::kPack];
+        weigh(values, slots + i, columns - i, weight);
+        tree.template push<0>(fold_lanes<CanonicalSum<Acc>, Types::kPack>(values));
       }
       const Acc of_warp = tree.root();
-      const auto whole = combine.to_all({heaviest, threadIdx.x % kWarpThreads == 0 ? of_warp : -Acc(0)});
-      if (!weight.settle(whole.heaviest)) continue;
-      write(softmax_output<Types>(all, row) + first, slots, columns, weight, whole.sum);
-      row += gridDim.x / kClusterBlocks * kRows;
+      const Acc sum = combine_weights.to_all(threadIdx.x % kWarpThreads == 0 ? of_warp : Weight::absent());
+      const auto norm = weight.norm(sum);
+#pragma unroll 1
+      for (unsigned i = 0; i < columns; i += kElements) {
+#pragma unroll
+        for (unsigned p = 0; p < kElements; p += kPartElements) {
+          Part part;
+          part.take(slots + i + p);
+          part.store(out + i + p, behind(columns - i, p), weight, norm);
+        }
+      }
     }
   }
 
  private:
-  using Chunk = HeldChunks<Types, kWarpThreads, kElements / (kWarpThreads * kPack)>;
+  template <class Op>
+  using ToAll = Combine<CanonicalCombine<Op>, kWarps * kWarpThreads, kClusterBlocks, Grid::none, true>;
 
-  /// Lanes have their pieces of 16 bytes side by side in shared memory, so that there are no bank conflicts.
-  static constexpr unsigned kMost = 16 / sizeof(Acc), kPiece = kPack < kMost ? kPack : kMost, kPieces = kPack / kPiece;
-  using Piece = Pack<Acc, kPiece>;
+  /// A pack of each lane: few registers hold weights at a time. Lanes have their pieces of 16 bytes side by side in
+  /// shared memory, so that there are no bank conflicts.
+  struct Part : HeldChunks<Types, kWarpThreads, 1> {
+    static constexpr unsigned kPack = Types::kPack, kMost = 16 / sizeof(Acc), kPiece = kPack < kMost ? kPack : kMost;
+    using Piece = Pack<Acc, kPiece>;
 
-  static __device__ Piece* piece_in(unsigned char* slot, unsigned u, unsigned piece) {
-    return reinterpret_cast<Piece*>(slot) + (u * kPieces + piece) * kWarpThreads + threadIdx.x % kWarpThreads;
-  }
-  static __device__ InPack* pack_in(unsigned char* slot, unsigned u) {
-    return reinterpret_cast<InPack*>(slot) + u * kWarpThreads + threadIdx.x % kWarpThreads;
-  }
-  static __device__ void keep(unsigned char* slot, unsigned u, const Acc* weights) {
-#pragma unroll
-    for (unsigned p = 0; p < kPieces; ++p)
-      *piece_in(slot, u, p) = Piece::of([&](unsigned e) { return weights[p * kPiece + e]; });
-  }
+    template <class T>
+    static __device__ T* of_lane(Acc* slot, unsigned piece) {
+      return reinterpret_cast<T*>(reinterpret_cast<Piece*>(slot) + piece * kWarpThreads + threadIdx.x % kWarpThreads);
+    }
+    static __device__ typename Types::InPack* packs_in(Acc* slot) { return of_lane<typename Types::InPack>(slot, 0); }
 
-  /// Writes what a warp has kept, a pack of each lane at a time: few registers hold results.
-  static __device__ void write(typename Types::Out* out, unsigned char* slots, unsigned columns, const Weight& weight,
-                               Acc sum) {
-    using Part = HeldChunks<Types, kWarpThreads, 1>;
-    constexpr unsigned kPartElements = Part::kMostColumns;
-    const auto norm = weight.norm(sum);
-#pragma unroll 1
-    for (unsigned i = 0; i < columns; i += kElements) {
-      unsigned char* const slot = slots + i / kElements * kSlotBytes;
+    __device__ void keep(Acc* slot) const {
 #pragma unroll
-      for (unsigned u = 0; u < kElements / kPartElements; ++u) {
-        const unsigned before = i + u * kPartElements, left = columns > before ? columns - before : 0;
-        if constexpr (Types::kLog) {
-          const InPack pack = *pack_in(slot, u);
-          Part::store(out + before, left, weight.is_nan, [&](unsigned, unsigned e) {
-            return weight.of_kept(weight.exponent(convert<Acc>(pack[e])), norm);
-          });
-        } else {
-          Acc weights[kPack];
+      for (unsigned p = 0; p < kPack / kPiece; ++p)
+        *of_lane<Piece>(slot, p) = Piece::of([&](unsigned e) { return this->kept[0][p * kPiece + e]; });
+    }
+    __device__ void take(Acc* slot) {
 #pragma unroll
-          for (unsigned p = 0; p < kPieces; ++p) {
-            const Piece piece = *piece_in(slot, u, p);
+      for (unsigned p = 0; p < kPack / kPiece; ++p) {
+        const Piece piece = *of_lane<Piece>(slot, p);
 #pragma unroll
-            for (unsigned e = 0; e < kPiece; ++e) weights[p * kPiece + e] = piece[e];
-          }
-          Part::store(out + before, left, weight.is_nan,
-                      [&](unsigned, unsigned e) { return weight.of_kept(weights[e], norm); });
-        }
+        for (unsigned e = 0; e < kPiece; ++e) this->kept[0][p * kPiece + e] = piece[e];
       }
+    }
+  };
+  static constexpr unsigned kPartElements = kWarpThreads * Types::kPack, kParts = kElements / kPartElements;
+
+  /// How many of so many columns are behind the first ones.
+  static __device__ unsigned behind(unsigned columns, unsigned first) { return columns > first ? columns - first : 0; }
+
+  /// Weighs parts kFirst, kFirst + kStep, … of a chunk, and folds them in halves.
+  template <unsigned kFirst = 0, unsigned kStep = 1>
+  static __device__ void weigh(Acc (&values)[Types::kPack], Acc* slot, unsigned columns, const Weight& weight) {
+    if constexpr (kStep == kParts) {
+      constexpr unsigned kBegin = kFirst * kPartElements;
+      const typename Types::InPack pack[1] = {*Part::packs_in(slot + kBegin)};
+      Part part;
+      part.widen(pack);
+      part.weigh(values, behind(columns, kBegin), weight);
+      part.keep(slot + kBegin);
+    } else {
+      weigh<kFirst, 2 * kStep>(values, slot, columns, weight);
+      Acc others[Types::kPack];
+      weigh<kFirst + kStep, 2 * kStep>(others, slot, columns, weight);
+#pragma unroll
+      for (unsigned e = 0; e < Types::kPack; ++e) values[e] = rounded_sum(values[e], others[e]);
     }
   }
 };

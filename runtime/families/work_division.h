@@ -27,7 +27,6 @@ enum class Staging : std::int32_t {
   direct,   ///< loaded by the threads that use it
   shared,   ///< through shared memory, in tiles
   shifted,  ///< rows that begin anywhere: aligned packs, of which neighbours are shifted into place
-  ahead,    ///< through shared memory, while what was loaded before is used
 };
 
 /// How the results of several blocks meet.
@@ -74,7 +73,7 @@ struct NamedValues {
 };
 
 inline constexpr NamedValues<Scope, 4> scope_parameter{"scope", {"warp", "block", "cluster", "grid"}};
-inline constexpr NamedValues<Staging, 4> staging_parameter{"staging", {"direct", "shared", "shifted", "ahead"}};
+inline constexpr NamedValues<Staging, 3> staging_parameter{"staging", {"direct", "shared", "shifted"}};
 inline constexpr NamedValues<Combine, 3> combine_parameter{"combine", {"last_block", "second_kernel", "pipeline"}};
 inline constexpr NamedValues<Tail, 2> tail_parameter{"tail", {"warp", "shared"}};
 inline constexpr NamedValues<MinBlocks, 4> min_blocks_parameter{"min_blocks",

@@ -28,43 +28,28 @@ struct View : PolicyView<CanonicalSoftmax> {
   std::int64_t row_bytes = at_least_one(columns) * traits.in_bytes;
   std::int64_t longest = at_least_one(last_of(problem, 1));  ///< row of the class
 
-  std::int64_t held_words() const {
-    return chunks_at_once * chunk / 32 * static_cast<std::int64_t>(info(traits.accumulator).size_bytes) / 4;
-  }
+  bool is_of_lanes() const { return scope == Scope::warp && !is_in_shared; }
   bool is_of_blocks_in_shared() const { return scope != Scope::warp && is_in_shared; }
 };
 
-constexpr std::array<PruneRule<View>, 20> kRules{{
+constexpr std::array<PruneRule<View>, 17> kRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"launch bounds were not tried here", kNotMeasured,
      [](const View& v) {
        return v.min_blocks == MinBlocks::one || (v.min_blocks != MinBlocks::unset && !v.is_in_shared);
      }},
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
-     [](const View& v) { return v.is_of_lanes && v.block_threads > 256; }},
+     [](const View& v) { return v.is_of_lanes() && v.block_threads > 256; }},
     {"a lane holds more elements than its registers", kNotMeasured,
-     [](const View& v) { return v.is_of_lanes && v.packs_per_thread * v.pack > kMostElementsOfLane; }},
+     [](const View& v) { return v.is_of_lanes() && v.packs_per_thread * v.pack > kMostElementsOfLane; }},
     {"lanes hold more than twice a row", kNotMeasured,
-     [](const View& v) { return v.is_of_lanes && v.of_lanes > v.pack && v.of_lanes >= 2 * v.longest; }},
+     [](const View& v) { return v.is_of_lanes() && v.of_lanes > v.pack && v.of_lanes >= 2 * v.longest; }},
     {"so many rows at once are more than the registers hold", kNotMeasured,
-     [](const View& v) { return v.is_of_lanes && v.rows_at_once() > kMostRowsAtOnce; }},
+     [](const View& v) { return v.is_of_lanes() && v.rows_at_once() > kMostRowsAtOnce; }},
     {"the packs of a block are more than its registers hold", kNotMeasured,
      [](const View& v) {
-       return v.scope != Scope::warp && !v.is_ahead &&
-              (v.block_threads * v.packs_per_thread > kMostPacksOfBlock ||
-               (v.is_held && !v.is_in_shared && v.held_words() > kMostElementsOfLane));
+       return v.scope != Scope::warp && v.block_threads * v.packs_per_thread > kMostPacksOfBlock;
      }},
-    {"registers do not hold a row beside what copies the next one",
-     "nvcc of CUDA 13.0, sm_90, 2026-11-26: 64 elements of f16 or f32 take 128 registers, 32 take 80 to 98",
-     [](const View& v) {
-       const std::int64_t kept = v.held_words(), registers = v.facts.registers_per_sm;
-       return v.is_ahead && (kept > kMostElementsOfLane ||
-                             (registers > 0 && (kept + 64) * v.block_threads > registers));
-     }},
-    {"what is copied ahead is more than twice a row", kNotMeasured,
-     [](const View& v) { return v.is_ahead && v.cluster_blocks == 1 && v.held_columns() >= 2 * v.longest; }},
-    {"too few rows for some to be copied ahead", kNotMeasured,
-     [](const View& v) { return v.is_ahead && v.rows * v.cluster_blocks < 4 * v.facts.sm_count; }},
     {"a block takes more than twice a row at once", kNotMeasured,
      [](const View& v) {
        return v.scope != Scope::warp && v.cluster_blocks == 1 && v.tile >= 2 * v.longest &&
@@ -76,9 +61,9 @@ constexpr std::array<PruneRule<View>, 20> kRules{{
               v.smem_bytes(v.longest) <= v.smem_kib * 512;
      }},
     {"rows of a chunk at most want fewer lanes than a warp", kNotMeasured,
-     [](const View& v) { return v.scope == Scope::warp && !v.is_of_lanes && 2 * v.longest <= v.chunk; }},
+     [](const View& v) { return v.scope == Scope::warp && v.is_in_shared && 2 * v.longest <= v.chunk; }},
     {"so long rows are for more than a warp", kNotMeasured,
-     [](const View& v) { return v.scope == Scope::warp && !v.is_of_lanes && v.longest > kMostChunksOfWarp * v.chunk; }},
+     [](const View& v) { return v.scope == Scope::warp && v.is_in_shared && v.longest > kMostChunksOfWarp * v.chunk; }},
     {"larger blocks hold the row", kNotMeasured,
      [](const View& v) { return v.scope == Scope::block && !v.is_held && v.row_bytes <= kMostHeldBytes; }},
     {"smaller clusters hold the row", kNotMeasured,
@@ -104,14 +89,15 @@ constexpr std::array<PruneRule<View>, 20> kRules{{
 
 CanonicalSoftmax::CanonicalSoftmax(const Problem& of, const Policy& policy)
     : SoftmaxRowPolicy(policy.as<SoftmaxRowPolicy>()), problem(of) {
-  if (!is_of_lanes) return;
+  if (scope != Scope::warp || is_in_shared) return;
   const std::int64_t packs = divide_up(at_least_one(last_of(problem, 1)), threads_per_row * pack);
   row_packs = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(packs)));
   of_lanes = threads_per_row * row_packs * pack;
 }
 
 Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
-  const bool takes_batches = !is_of_lanes && !is_in_shared;
+  const bool is_by_lanes = scope == Scope::warp && !is_in_shared;
+  const bool takes_batches = scope != Scope::warp && !is_in_shared;
   const std::int64_t most_smem = smem_kib > 0 ? smem_kib * 1024 : kMostSmemOfWarps;
   if (Reason reason = check_blocks(facts, block_threads, cluster_blocks); !reason.empty()) return reason;
   if (const std::int64_t smem = smem_bytes(last_of(problem, 1)); smem > facts.smem_bytes_per_block_optin)
@@ -119,15 +105,13 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
   return first_reason(
       {reason_if(combine == Combine::pipeline, "reproducible rows are in no pipeline"),
        reason_if(is_in_shared && smem_bytes(last_of(problem, 1)) > most_smem, "shared memory does not hold the row"),
-       reason_if(!is_of_lanes && scope == Scope::warp && threads_per_row != 32,
-                 "a warp holds a row in shared memory, or copies it there, not fewer lanes"),
-       reason_if(is_ahead && problem.alignment < kMaxAlignment, "rows that begin anywhere are not copied ahead"),
-       reason_if(is_ahead && last_of(problem, 1) > held_columns(), "registers do not hold the row"),
-       reason_if(is_of_lanes && !std::has_single_bit(static_cast<unsigned>(packs_per_thread)),
+       reason_if(is_in_shared && scope == Scope::warp && threads_per_row != 32,
+                 "a warp holds a row in shared memory, not fewer lanes"),
+       reason_if(is_by_lanes && !std::has_single_bit(static_cast<unsigned>(packs_per_thread)),
                  "lanes hold a power of two of packs"),
-       reason_if(is_of_lanes && (of_lanes > most_of_lanes() || row_packs > packs_per_thread),
+       reason_if(is_by_lanes && (of_lanes > most_of_lanes() || row_packs > packs_per_thread),
                  "lanes do not hold the row"),
-       reason_if(scope == Scope::cluster && !is_in_shared && last_of(problem, 1) > held_columns(),
+       reason_if(scope == Scope::cluster && !is_in_shared && last_of(problem, 1) > tile * cluster_blocks,
                  "a cluster does not hold the row"),
        reason_if(scope == Scope::grid && last_of(problem, 0) > traits.most_partials(),
                  "rows have more partial results than the workspace"),
@@ -149,10 +133,7 @@ Unit CanonicalSoftmax::unit() const {
       "#include \"{}\"\n\n"
       "using Types = hone::CanonicalSoftmaxTypes<{}, {}, {}, {}, {}, {}>;\n"
       "static_assert(hone::kChunkElements<Types::In> == {}, \"host and device disagree\");\n",
-      is_in_shared ? "canonical_softmax_shared.cuh"
-      : is_held    ? "canonical_softmax.cuh"
-                   : "canonical_softmax_rows.cuh",
-      info(traits.in).cuda_name,
+      is_in_shared ? "canonical_softmax_shared.cuh" : "canonical_softmax_rows.cuh", info(traits.in).cuda_name,
       info(traits.out).cuda_name, info(traits.accumulator).cuda_name,
       index_type(needs_wide_index(problem, 1)), traits.is_log, pack, chunk);
   const auto held = [&](std::string_view kernel, std::int64_t most_columns) {
@@ -167,14 +148,14 @@ Unit CanonicalSoftmax::unit() const {
                           block_threads, row_warps(), cluster_blocks, slot_bytes());
     return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
   }
-  if (is_of_lanes)
+  if (scope == Scope::warp)
     return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}, {}>", block_threads, threads_per_row,
                             row_packs, rows_at_once()),
                 of_lanes);
   if (is_held)
-    return held(fmt::format("hone::CanonicalSoftmaxBlock<Types, {}, {}, {}, {}, {}>", block_threads, row_warps(),
-                            chunks_at_once, cluster_blocks, is_ahead),
-                held_columns());
+    return held(fmt::format("hone::CanonicalSoftmaxBlock<Types, {}, {}, {}>", block_threads, chunks_at_once,
+                            cluster_blocks),
+                tile * cluster_blocks);
   source += fmt::format("using Kernel = hone::CanonicalSoftmax{}<Types, {}, {}>;\n"
                         "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
                         cuts_rows() ? "Spans" : "Rows", block_threads, chunks_at_once, tile * traits.in_bytes);
@@ -198,15 +179,14 @@ WorkShape CanonicalSoftmax::shape() const {
   shape.tiles = count * (cuts_rows() ? row_tiles() : cluster_blocks);
   shape.cluster_blocks = cluster_blocks;
   shape.launches = cuts_rows() ? 3 : 1;
-  shape.independent_blocks = !cuts_rows() && !is_ahead;
+  shape.independent_blocks = !cuts_rows();
   shape.bytes_in_flight_per_block = std::min(row_bytes / cluster_blocks, tile * traits.in_bytes);
   if (!is_held) shape.traffic = traits.traffic(2, 1);
-  if (is_ahead) shape.bytes_in_flight_per_block *= 2;  // always, not only while nothing is computed
   return shape;
 }
 
 Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
-  if (is_of_lanes) return {};
+  if (scope == Scope::warp && !is_in_shared) return {};
   if (is_held) {
     const std::int64_t chunks = chunks_of_block(columns);
     return {.levels = Spans::of(chunks, row_warps()).levels, .count = chunks};
@@ -225,7 +205,6 @@ std::int64_t CanonicalSoftmax::chunks_of_block(std::int64_t of_columns) const {
 }
 
 std::int64_t CanonicalSoftmax::smem_bytes(std::int64_t of_columns) const {
-  if (is_ahead) return block_threads / 32 * chunks_at_once * kChunkBytes;
   return is_in_shared ? block_threads / 32 / row_warps() * chunks_of_block(of_columns) * slot_bytes() : 0;
 }
 

@@ -18,8 +18,7 @@
 namespace hone {
 
 /// A policy on a problem over rows. packs_per_thread counts packs of whole rows where lanes hold them, else packs of 16
-/// bytes in flight: 4 are a chunk of a warp. In shared memory a warp takes a chunk at a time. Ahead: the next row is
-/// copied to shared memory while the warps hold one in registers.
+/// bytes in flight: 4 are a chunk of a warp. In shared memory a warp takes a chunk at a time.
 struct CanonicalSoftmax : SoftmaxRowPolicy {
   const Problem& problem;
   SoftmaxTraits traits{problem};
@@ -30,23 +29,17 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t tile = block_threads / 32 * chunks_at_once * chunk;                    ///< elements of a block
   std::int64_t row_packs = 1;                                                         ///< of a lane, of a row
   std::int64_t of_lanes = 0;                                                          ///< elements of a row, at most
-  bool is_in_shared = staging == Staging::shared, is_ahead = staging == Staging::ahead;
-  bool is_of_lanes = scope == Scope::warp && staging == Staging::direct;
-  bool is_held = scope != Scope::grid && (staging != Staging::direct || scope != Scope::block ||
-                                          last_of(problem, 1) <= tile);
+  bool is_in_shared = staging == Staging::shared;
+  bool is_held = scope != Scope::grid && (is_in_shared || scope != Scope::block || last_of(problem, 1) <= tile);
 
   CanonicalSoftmax(const Problem& of, const Policy& policy);
 
   /// Rows that a group of lanes holds at once, and rows of a block; only where lanes hold rows.
-  std::int64_t rows_at_once() const { return is_of_lanes ? at_least_one(packs_per_thread / row_packs) : 1; }
+  std::int64_t rows_at_once() const { return at_least_one(packs_per_thread / row_packs); }
   std::int64_t tile_rows() const { return block_threads / threads_per_row * rows_at_once(); }
 
   std::int64_t row_warps() const { return scope == Scope::warp ? 1 : block_threads / 32; }  ///< of a block
-  /// Of a chunk in shared memory: weights, or elements for the logarithm.
-  std::int64_t slot_bytes() const {
-    return traits.is_log ? kChunkBytes : chunk * static_cast<std::int64_t>(info(traits.accumulator).size_bytes);
-  }
-  std::int64_t held_columns() const { return row_warps() * chunks_at_once * chunk * cluster_blocks; }  ///< in registers
+  std::int64_t slot_bytes() const { return chunk * static_cast<std::int64_t>(info(traits.accumulator).size_bytes); }
   std::int64_t smem_bytes(std::int64_t of_columns) const;  ///< of a block, where it holds rows of so many elements
 
   Reason is_valid(const DeviceFacts& facts) const;

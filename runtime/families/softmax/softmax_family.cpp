@@ -50,8 +50,7 @@ struct Layout : SoftmaxRowLayout {
     if (needed_smem > facts.smem_bytes_per_block_optin)
       return {ReasonCode::device_smem, {static_cast<double>(needed_smem), double(facts.smem_bytes_per_block_optin)}};
     return first_reason(
-        {reason_if(staging == Staging::ahead, "only reproducible rows are copied ahead"),
-         reason_if(is(Algorithm::group) && packs_per_thread % row_packs != 0,
+        {reason_if(is(Algorithm::group) && packs_per_thread % row_packs != 0,
                    "the packs of a thread hold no whole rows"),
          reason_if(is(Algorithm::tiles) && is_aligned, "tiles in shared memory are of misaligned rows"),
          reason_if(is(Algorithm::tiles) && elements_each > kMostElementsEach,
@@ -175,10 +174,8 @@ struct View : PolicyView<Layout> {
   bool is_last_resort() const { return cluster_blocks == 1 && packs_per_thread == 8 && block_threads == 512; }
 };
 
-constexpr std::array<PruneRule<View>, 24> kPruneRules{{
+constexpr std::array<PruneRule<View>, 23> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
-    {"16 packs of a thread were tried for reproducible rows only", kNotMeasured,
-     [](const View& v) { return v.packs_per_thread == 16; }},
     {"all that is held of a row is in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: min_blocks=1 brings 4 or 5 of 8 loads in flight to 8 in 3 of 18 units of "
      "chunks and pipelines, and none of 28 others",
@@ -265,8 +262,7 @@ class SoftmaxFamily final : public LayoutFamily<SoftmaxBase, Layout, kPruneRules
                       .extent_names = {"rows", "columns"},
                       .operations = kSoftmaxOperations,
                       .kernels = {"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh",
-                                  "canonical_softmax.cuh", "canonical_softmax_rows.cuh",
-                                  "canonical_softmax_shared.cuh"}}) {}
+                                  "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}}) {}
 };
 
 }  // namespace
@@ -283,10 +279,10 @@ const ParameterSpace& SoftmaxRowPolicy::space() {
                                                .only_if("scope", {Scope::grid})
                                                .otherwise(static_cast<std::int32_t>(Combine::second_kernel))},
                   PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
-                  PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared, Staging::ahead})
+                  PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
                                                .only_if("scope", {Scope::warp, Scope::block, Scope::cluster})},
-                  PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})
-                                                        .only_if("staging", {Staging::direct, Staging::ahead})},
+                  PolicyField{&P::packs_per_thread,
+                              ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8}).only_if("staging", {Staging::direct})},
                   PolicyField{&P::smem_kib, ordinal("smem_kib", {48, 112, 224})
                                                 .only_if("scope", {Scope::block, Scope::cluster})
                                                 .only_if("staging", {Staging::shared})},

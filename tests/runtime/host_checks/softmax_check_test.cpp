@@ -28,8 +28,6 @@ std::ostream& operator<<(std::ostream& out, const SoftmaxCase& one) { return out
 const SoftmaxSpec kHalves{.dtype = DType::f16};
 const SoftmaxSpec kHalvesToFloats{.dtype = DType::f16, .result = DType::f32, .scale = 0.5};
 
-SoftmaxSpec reproducible(DType dtype) { return {.dtype = dtype, .numerics = Numerics::reproducible}; }
-
 std::vector<SoftmaxCase> cases() {
   return {
       {"OneLaneARow", softmax_problem({}, SoftmaxShape::rows(530, 8)),
@@ -50,16 +48,6 @@ std::vector<SoftmaxCase> cases() {
        "scope=grid combine=second_kernel block_threads=128 packs_per_thread=2 min_blocks=1", true},
       {"Pipeline", softmax_problem(kHalves, SoftmaxShape::rows(37, 65539)),
        "scope=grid combine=pipeline block_threads=128 packs_per_thread=8 min_blocks=1", true},
-      {"ReproducibleLanes", softmax_problem(reproducible(DType::f16), SoftmaxShape::rows(70, 61, {64, 64})),
-       "scope=warp threads_per_row=4 block_threads=128 staging=direct packs_per_thread=4 min_blocks=unset", true},
-      {"ReproducibleBlocks", log_softmax_problem(reproducible(DType::f32), SoftmaxShape::rows(9, 2001, {2004, 2004})),
-       "scope=block block_threads=128 staging=direct packs_per_thread=4 min_blocks=unset", true},
-      {"ReproducibleInSharedMemory", softmax_problem(reproducible(DType::f16), SoftmaxShape::rows(9, 5001)),
-       "scope=block block_threads=128 staging=shared smem_kib=48 min_blocks=unset", true},
-      {"ReproducibleRowsAhead", softmax_problem(reproducible(DType::f16), SoftmaxShape::rows(90, 1003, {1008, 1008})),
-       "scope=warp threads_per_row=32 block_threads=128 staging=ahead packs_per_thread=4 min_blocks=unset", true},
-      {"ReproducibleBlocksAhead", log_softmax_problem(reproducible(DType::f16), SoftmaxShape::rows(23, 4000)),
-       "scope=block block_threads=128 staging=ahead packs_per_thread=4 min_blocks=unset", true},
       {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)),
        "scope=block lanes=4 block_threads=256 packs_per_thread=1 min_blocks=1", true},
       {"ColumnsInChunks", log_softmax_problem(kHalves, SoftmaxShape::columns(700, 6)),
