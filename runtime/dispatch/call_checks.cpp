@@ -33,13 +33,14 @@ void Call::check_array(std::string_view name, const void* pointer, DType dtype, 
   if (!pointer && is_needed) refuse(fmt::format("'{}' is null; pass device memory of {}", name, info(dtype).name));
   const std::size_t bytes = info(dtype).size_bytes;
   if (reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0)
-    refuse(fmt::format("'{}' at {} is not aligned to its {}-byte elements", name, pointer, bytes));
+  refuse(fmt::format("'{}' at {} is not aligned to its {}-byte elements", name, pointer, bytes));
 }
 
 void Call::check_apart(std::string_view a_name, const ArrayRows& a, std::string_view b_name, const ArrayRows& b,
                        bool may_be_same) const {
-  if (rows_overlap(a, b))
-    refuse(fmt::format("'{}' at {} and '{}' at {} overlap; pass {}arrays apart", a_name, a.first, b_name, b.first,
+  if (!rows_overlap(a, b)) return;
+  check_problem();  // sizes that the family refuses overlap often
+  refuse(fmt::format("'{}' at {} and '{}' at {} overlap; pass {}arrays apart", a_name, a.first, b_name, b.first,
                        may_be_same ? "the same address, or " : ""));
 }
 

@@ -129,13 +129,15 @@ TEST_F(NumericsResults, ARowOfASoftmaxHasTheSameBitsWhereverItIs) {
     return bits;
   };
   const std::vector<std::uint32_t> alone = softmax_of(row, 1, kColumns, 0);
+  // Rows of large elements have sums that are relative to another power of two.
   for (const std::int64_t rows : {7, 128, 4096})
-    for (const std::int64_t pitch : {kColumns, kColumns + 3}) {
-      const std::int64_t at = rows * 5 / 7;
-      std::vector<float> matrix(static_cast<std::size_t>(rows * pitch), 3.5f);
-      std::copy(row.begin(), row.end(), matrix.begin() + at * pitch);
-      EXPECT_EQ(softmax_of(matrix, rows, pitch, at), alone) << rows << " × " << pitch;
-    }
+    for (const std::int64_t pitch : {kColumns, kColumns + 3})
+      for (const float other : {3.5f, 80.0f, 3e38f}) {
+        const std::int64_t at = rows * 5 / 7;
+        std::vector<float> matrix(static_cast<std::size_t>(rows * pitch), other);
+        std::copy(row.begin(), row.end(), matrix.begin() + at * pitch);
+        EXPECT_EQ(softmax_of(matrix, rows, pitch, at), alone) << rows << " × " << pitch << " of " << other;
+      }
 }
 
 /// The file was written by a second program (expected_bits.py softmax), which shares nothing with the library.
