@@ -42,7 +42,7 @@ TEST_F(EndToEnd, EveryUnusableFileIsNamedAndNoneInTheAdvice) {
   const std::string advice = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(run.code, 0);
   EXPECT_THAT(run.err, Names(junk, picture, folder, own));
-  EXPECT_THAT(advice, Names("hone tune --op sum", "can be used"));
+  EXPECT_THAT(advice, Names("hone tune reduce --op sum", "can be used"));
   EXPECT_THAT(advice, Not(HasSubstr("--missed")));
   EXPECT_THAT(advice, Not(HasSubstr(own)));
   // A tuning names the files that it does without, too, and stores what it finds.
