@@ -18,7 +18,7 @@
 
 #include "cache/store.h"
 #include "runtime/dispatch/share_folders.h"
-#include "runtime/jit/nvrtc_compiler.h"
+#include "runtime/jit/line_info.h"
 
 namespace hone {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -13,6 +12,7 @@
 #include <hone/error.h>
 
 #include "runtime/jit/file_identity.h"
+#include "runtime/jit/line_info.h"
 
 namespace hone {
 namespace {
@@ -107,14 +107,6 @@ void require_architecture(const NvrtcLibrary& nvrtc, std::string_view architectu
 }
 
 }  // namespace
-
-bool line_info_from_environment() {
-  const char* const value = ::secure_getenv("HONE_LINE_INFO");
-  const std::string_view text = value ? value : "";
-  if (!text.empty() && text != "on" && text != "off")
-    throw Error(ErrorCode::invalid_argument, fmt::format("HONE_LINE_INFO is '{}'; it can be off or on", text));
-  return text == "on";
-}
 
 NvrtcCompiler::NvrtcCompiler(NvrtcSearch search)
     : search_(std::move(search)), path_(search_.find()), has_line_info_(line_info_from_environment()) {}

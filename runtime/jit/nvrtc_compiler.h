@@ -14,10 +14,6 @@
 
 namespace hone {
 
-/// True if HONE_LINE_INFO is on. Line information lets compute-sanitizer and the profilers name source lines and
-/// changes no instruction, but makes code more than twice as large. Throws Error(invalid_argument) if it is neither on nor off.
-bool line_info_from_environment();
-
 /// Compiles for any architecture that the installed NVRTC knows; needs no GPU. The library is opened by the first
 /// compile(), never before. Thread-safe: several threads compile at the same time.
 class NvrtcCompiler {
