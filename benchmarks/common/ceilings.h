@@ -16,7 +16,7 @@
 
 namespace hone::benchmarks {
 
-/// What a device is tried with, but for the grids and its own copy.
+/// Returns the policies that are tried on a device. Their grids, and the device's own copy, come on top.
 std::vector<MoverPolicy> mover_policies(const DeviceFacts& facts, bool copies);
 
 /// A plain read or copy of a fixed number of bytes.

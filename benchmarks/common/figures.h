@@ -30,7 +30,7 @@ struct Ceiling {
   double us;
   std::string by;
 
-  /// Of a call that took no time, NaN.
+  /// Returns Hone's share of the ceiling, in percent; NaN for a call that took no time.
   double percent(const Timing& hone) const;
 };
 Ceiling ceiling_of(const PlainTiming& plain, const Timing& hone, const std::vector<PeerTiming>& peers);

@@ -6,7 +6,7 @@
 namespace hone {
 namespace {
 
-/// What is read: rows of one pitch, for the columns of an array as well.
+/// Returns the rows that a call reads. Those of a reduction of columns have one pitch, too.
 ArrayRows rows_of(const Problem& problem, const void* in) {
   const auto [first, second, third] = problem.extents;
   const bool is_rows = problem.family == &reduce_rows_family();

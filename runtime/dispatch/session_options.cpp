@@ -70,8 +70,7 @@ std::vector<std::filesystem::path> shipped_in(const std::filesystem::path& folde
   return files;
 }
 
-/// What has another ending than files of Hone do, but is no folder, is taken for a cache: a session reports it if it is
-/// none.
+/// A file with another ending than those of Hone is taken for a cache: a session reports it if it is none.
 bool is_cache(const std::filesystem::path& path) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);

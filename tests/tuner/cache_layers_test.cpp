@@ -1,4 +1,4 @@
-// What commands say of the files that their session asks: those that cannot be used, and those of shipped winners.
+// Commands name the files that their session cannot use, and say where shipped winners were tuned.
 #include <gmock/gmock.h>
 
 #include <iostream>

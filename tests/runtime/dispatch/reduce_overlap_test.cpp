@@ -28,7 +28,7 @@ class ReduceOverlap : public DeviceTest {
     in_ = memory_.data;
   }
 
-  /// What the call is refused with; "" where it is not.
+  /// Returns the refusal of a call; "" if it is accepted.
   static std::string refusal(const std::function<void()>& call) {
     try {
       call();
