@@ -1,3 +1,0 @@
-__global__ void f(int* y, float v) {
-  y[threadIdx.x] = (int)v;
-}

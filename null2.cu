@@ -1,1 +1,0 @@
-__global__ void f(int* y) { y[0] = *(volatile int*)0; }

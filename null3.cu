@@ -1,1 +1,0 @@
-__global__ void f(int* y) { int* p = nullptr; y[0] += *p; }
