@@ -11,9 +11,10 @@ namespace {
 /// searches through reductions (benchmarks/results/tuner_regret-*, 2026-11-23), one in six measured more than the
 /// larger share, 29 % at most.
 ///
-/// The surrogate may expect little of one candidate, and as little of fifty others, one of which is the fastest. Simulated for 149 problems on an H100 and an H200 (docs/tuning.md, "Simulated searches"), winners
-/// were 0.2 and 0.3 % behind with the gain that campaigns ask for, with 38 and 34 candidates measured; with a tenth of
-/// it 0.1 %, with 44 and 46. A campaign has more use for the time.
+/// The surrogate may expect little of one candidate, and as little of fifty others, one of which is the fastest.
+/// Simulated for 149 problems on an H100 and an H200 (docs/tuning.md, "Simulated searches"), winners were 0.2 and 0.3 %
+/// behind with the gain that campaigns ask for, with 38 and 34 candidates measured; with a tenth of it 0.1 %, with 44
+/// and 46. A campaign has more use for the time.
 constexpr double kLeastGain = 0.0002;
 constexpr double kLeastGainInCampaigns = 0.002;
 constexpr double kLateGain = 0.01;

@@ -25,6 +25,18 @@ using testing::replaced;
 using testing::run_hone;
 using testing::write_file;
 
+/// An environment whose sessions have this cache file and say nothing of untuned calls themselves.
+Environment with_cache(const std::string& cache) {
+  Environment environment;
+  environment.session_options = [cache] {
+    SessionOptions options;
+    options.cache_path = cache;
+    options.report_untuned = [](std::string_view) {};
+    return options;
+  };
+  return environment;
+}
+
 TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
   write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
   write_file(folder_ / "y.npy", npy_file<float>("<f4", {1, 2}));
@@ -91,13 +103,7 @@ TEST_F(KernelFile, NumbersThatAScalarCannotBeAreRefused) {
 TEST_F(KernelFile, ARunWithoutAWinnerSaysHowToTuneTheFile) {
   write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
   const std::string x = path("x.npy");
-  Environment environment;
-  environment.session_options = [cache = path("cache.sqlite")] {
-    SessionOptions options;
-    options.cache_path = cache;
-    options.report_untuned = [](std::string_view) {};
-    return options;
-  };
+  const Environment environment = with_cache(path("cache.sqlite"));
   const CommandRun run = run_hone(
       {"run", path("axpy.json"), x, x, "--set", "a=2", "-o", path("out.npy"), "--device", "host"}, environment);
   EXPECT_EQ(run.code, 0) << run.err;
@@ -108,13 +114,7 @@ TEST_F(KernelFile, ARunDoesNotSendTuningsToACacheThatCannotBeUsed) {
   write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
   write_file(folder_ / "junk.sqlite", "a letter");
   const std::string x = path("x.npy"), junk = path("junk.sqlite");
-  Environment environment;
-  environment.session_options = [junk] {
-    SessionOptions options;
-    options.cache_path = junk;
-    options.report_untuned = [](std::string_view) {};
-    return options;
-  };
+  const Environment environment = with_cache(junk);
   const CommandRun run = run_hone(
       {"run", path("axpy.json"), x, x, "--set", "a=2", "-o", path("out.npy"), "--device", "host"}, environment);
   EXPECT_EQ(run.code, 0) << run.err;
