@@ -91,8 +91,9 @@ void read_system_files(SessionOptions& options) {
       options.shipped_winners.push_back(path);
       continue;
     }
-    options.system_caches.push_back(is_cache(path) ? path : path / kFileName);
-    if (is_cache(path)) continue;
+    const bool is_file = is_cache(path);
+    options.system_caches.push_back(is_file ? path : path / kFileName);
+    if (is_file) continue;
     for (std::filesystem::path& file : shipped_in(path)) options.shipped_winners.push_back(std::move(file));
   }
 }
