@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "runtime/device/cuda/cuda_driver.h"
+
 namespace hone {
 
 struct CapturePoint {
@@ -21,7 +23,9 @@ struct CapturePoint {
 /// 26 November 2026). So a captured launch overlaps only another such launch, which the same thread captured just ahead.
 class DependentLaunch {
  public:
-  explicit DependentLaunch(cudaStream_t stream) : stream_(stream), point_(CapturePoint::of(stream)) {}
+  explicit DependentLaunch(cudaStream_t stream) : stream_(stream) {
+    if (!is_not_captured(stream)) point_ = CapturePoint::of(stream);
+  }
 
   bool overlaps() const { return point_.capture_id == 0 || (point_.ahead != nullptr && point_ == behind_last()); }
 

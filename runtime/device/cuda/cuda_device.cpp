@@ -12,6 +12,7 @@
 #include "runtime/device/cuda/cuda_capture_point.h"
 #include "runtime/device/cuda/cuda_check.h"
 #include "runtime/device/cuda/cuda_comparison.h"
+#include "runtime/device/cuda/cuda_driver.h"
 #include "runtime/device/cuda/cuda_facts.h"
 #include "runtime/device/cuda/cuda_graph.h"
 #include "runtime/device/cuda/cuda_hold.h"
@@ -218,7 +219,7 @@ bool is_default(cudaStream_t stream) {
 /// stream in every thread. A stream that is being captured cannot be asked.
 std::uint64_t stream_number(cudaStream_t stream) {
   unsigned long long number = 0;
-  check(cudaStreamGetId(stream, &number), "asking for the number of a stream");
+  check(runtime_error(CudaDriver::get().stream_id(stream, &number)), "asking for the number of a stream");
   return number;
 }
 
@@ -235,6 +236,7 @@ std::uint64_t stream_handle(cudaStream_t stream) {
 StreamState CudaDevice::stream_state(Stream stream) const {
   std::optional<DeviceGuard> guard;
   if (is_default(stream)) guard.emplace(ordinal_);
+  if (is_not_captured(stream)) return {.id = stream_number(stream)};
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   unsigned long long id = 0;
   const cudaError_t status = cudaStreamGetCaptureInfo(stream, &capture, &id);
@@ -254,27 +256,40 @@ void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream strea
   for (int i = 0; i < launch.arguments.count(); ++i) {
     pointers[static_cast<std::size_t>(i)] = const_cast<void*>(launch.arguments.value(i));  // CUDA only reads them
   }
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3{launch.grid.x, launch.grid.y, launch.grid.z};
-  config.blockDim = dim3{launch.block.x, launch.block.y, launch.block.z};
-  config.dynamicSmemBytes = launch.dynamic_smem_bytes;
-  config.stream = stream;
-  std::array<cudaLaunchAttribute, 2> attributes;
-  config.attrs = attributes.data();
-  const DeviceGuard guard(ordinal_);
+  std::array<CUlaunchAttribute, 2> attributes;
+  CUlaunchConfig config{.gridDimX = launch.grid.x,
+                        .gridDimY = launch.grid.y,
+                        .gridDimZ = launch.grid.z,
+                        .blockDimX = launch.block.x,
+                        .blockDimY = launch.block.y,
+                        .blockDimZ = launch.block.z,
+                        .sharedMemBytes = launch.dynamic_smem_bytes,
+                        .hStream = stream,
+                        .attrs = attributes.data(),
+                        .numAttrs = 0};
+  // In the context of the function its device is current; in another one the kernel has another function.
+  const CudaDriver& driver = CudaDriver::get();
+  const auto& known = *static_cast<const CudaModule::Function*>(kernel.function);
+  CUfunction function = known.function;
+  CUcontext context = nullptr;
+  std::optional<DeviceGuard> guard;
+  if (driver.current_context(&context) != CUDA_SUCCESS || context != known.context) {
+    guard.emplace(ordinal_);
+    function = reinterpret_cast<CUfunction>(cuda_kernel(kernel));
+  }
   std::optional<DependentLaunch> dependent;
   if (launch.dependent_launch && facts_.has_dependent_launch) dependent.emplace(stream);
   if (dependent && dependent->overlaps()) {
-    cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
+    CUlaunchAttribute& attribute = attributes[config.numAttrs++];
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
   }
   if (launch.cluster_blocks > 1) {
-    cudaLaunchAttribute& attribute = attributes[config.numAttrs++];
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {launch.cluster_blocks, 1, 1};
+    CUlaunchAttribute& attribute = attributes[config.numAttrs++];
+    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attribute.value.clusterDim = {launch.cluster_blocks, 1, 1};
   }
-  const cudaError_t status = cudaLaunchKernelExC(&config, kernel.handle, pointers.data());
+  const cudaError_t status = runtime_error(driver.launch(&config, function, pointers.data(), nullptr));
   if (status != cudaSuccess) [[unlikely]] {
     check(status, fmt::format("launching {}x{}x{} blocks of {}x{}x{} threads with {} bytes of dynamic shared memory in "
                               "clusters of {} (cuda:{} allows {})",

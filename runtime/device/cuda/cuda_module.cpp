@@ -4,6 +4,7 @@
 #include <hone/error.h>
 
 #include "runtime/device/cuda/cuda_check.h"
+#include "runtime/device/cuda/cuda_driver.h"
 #include "runtime/device/cuda/cuda_scopes.h"
 #include "runtime/jit/cubin_resources.h"
 #include "runtime/trace/trace_range.h"
@@ -62,6 +63,15 @@ Kernel find_kernel(cudaLibrary_t library, const Binary& binary, const std::strin
           .parameter_bytes = cubin_parameters(binary.code, entry)};
 }
 
+CudaModule::Function function_of(const Kernel& kernel, const std::string& entry) {
+  const CudaDriver& driver = CudaDriver::get();
+  CudaModule::Function function;
+  check(runtime_error(driver.current_context(&function.context)), "asking for the current context");
+  check(runtime_error(driver.function_of(&function.function, cuda_kernel(kernel))),
+        fmt::format("looking for the function of the kernel \"{}\"", entry));
+  return function;
+}
+
 }  // namespace
 
 std::unique_ptr<CudaModule> CudaModule::load(const Binary& binary, const std::vector<std::string>& entries, int ordinal,
@@ -75,9 +85,11 @@ std::unique_ptr<CudaModule> CudaModule::load(const Binary& binary, const std::ve
           fmt::format("loading a cubin of {} bytes on cuda:{}", binary.code.size(), ordinal));
   }
   std::unique_ptr<CudaModule> module(new CudaModule(library));
-  module->kernels_.reserve(entries.size());
-  for (const std::string& symbol : binary.entries.empty() ? entries : binary.entries) {
-    module->kernels_.push_back(find_kernel(library, binary, symbol, ordinal, facts));
+  const std::vector<std::string>& symbols = binary.entries.empty() ? entries : binary.entries;
+  module->functions_.reserve(symbols.size());
+  for (const std::string& symbol : symbols) {
+    Kernel& kernel = module->kernels_.emplace_back(find_kernel(library, binary, symbol, ordinal, facts));
+    kernel.function = &module->functions_.emplace_back(function_of(kernel, symbol));
   }
   return module;
 }

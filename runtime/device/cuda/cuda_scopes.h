@@ -4,16 +4,18 @@
 #include <cuda_runtime_api.h>
 
 #include "runtime/device/cuda/cuda_check.h"
+#include "runtime/device/cuda/cuda_driver.h"
 
 namespace hone {
 
-/// Makes a device the calling thread's current one. Free of any driver call when it already is, which is the hit
-/// path. Putting back another device may create that device's context, as cudaSetDevice does since CUDA 12.
+/// Makes a device the calling thread's current one, and its context, which a thread that has not used CUDA yet lacks.
+/// Putting back another device may create that device's context, as cudaSetDevice does since CUDA 12.
 class DeviceGuard {
  public:
   explicit DeviceGuard(int ordinal) : ordinal_(ordinal) {
-    check(cudaGetDevice(&previous_), "asking for the current device");
-    if (previous_ != ordinal_) check(cudaSetDevice(ordinal_), "making a device current");
+    const bool has_context = CudaDriver::get().current_device(&previous_) == CUDA_SUCCESS;
+    if (!has_context) check(cudaGetDevice(&previous_), "asking for the current device");
+    if (!has_context || previous_ != ordinal_) check(cudaSetDevice(ordinal_), "making a device current");
   }
   ~DeviceGuard() {
     if (previous_ != ordinal_) ignore(cudaSetDevice(previous_));

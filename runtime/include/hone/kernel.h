@@ -59,7 +59,8 @@ struct Resources {
 
 /// A kernel inside a loaded Module; valid as long as the Module lives.
 struct Kernel {
-  const void* handle = nullptr;  ///< cudaKernel_t, or the host device's entry
+  const void* handle = nullptr;    ///< cudaKernel_t, or the host device's entry
+  const void* function = nullptr;  ///< what else the device that loaded it keeps for its launches
   Resources resources;
   std::optional<std::vector<int>> parameter_bytes = {};  ///< the size of each parameter, where the code tells
 };

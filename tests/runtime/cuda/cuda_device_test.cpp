@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include <cuda.h>
 #include <hone/error.h>
 
 #include "runtime/device/cuda/cuda_comparison.h"
@@ -327,6 +328,46 @@ TEST_F(CudaDeviceTest, LeavesTheCurrentDeviceAsItWas) {
   EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);
   EXPECT_EQ(current, 1);
   EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+}
+
+TEST_F(CudaDeviceTest, AThreadThatHasNotUsedCudaYetLaunches) {
+  const std::unique_ptr<Module> module = load(kAddKernel, {"add"});
+  const Array<int> memory = allocate<int>(10);
+  for (const Stream stream : {Stream{nullptr}, stream_}) {
+    device_->fill_bytes(memory.get(), 0, 40, stream);
+    std::jthread([&] {
+      EXPECT_FALSE(device_->stream_state(stream).capturing);
+      device_->launch(module->kernel(0), launch_of(1, 32, memory.get(), 5, 10LL), stream);
+    }).join();
+    device_->synchronize(stream);
+    EXPECT_THAT(fetch(memory, 10), Each(5));
+  }
+}
+
+/// A function of the driver, with its interface of that version of CUDA.
+template <class Function>
+Function* driver_function(const char* symbol, unsigned version) {
+  void* address = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  EXPECT_EQ(cudaGetDriverEntryPointByVersion(symbol, &address, version, cudaEnableDefault, &found), cudaSuccess);
+  return reinterpret_cast<Function*>(address);
+}
+
+TEST_F(CudaDeviceTest, AKernelIsLaunchedInAnotherContextThanTheOneWhereItWasLoaded) {
+  const std::unique_ptr<Module> module = load(kAddKernel, {"add"});
+  auto* const create = driver_function<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate", 3020);
+  auto* const destroy = driver_function<CUresult(CUcontext)>("cuCtxDestroy", 4000);
+  ASSERT_TRUE(create && destroy);
+  CUcontext context = nullptr;
+  ASSERT_EQ(create(&context, 0, 0), CUDA_SUCCESS);  // and makes it current
+  void* values = nullptr;
+  ASSERT_EQ(cudaMalloc(&values, sizeof(int)), cudaSuccess);
+  ASSERT_EQ(cudaMemset(values, 0, sizeof(int)), cudaSuccess);
+  device_->launch(module->kernel(0), launch_of(1, 32, static_cast<int*>(values), 5, 1LL), nullptr);
+  int value = 0;
+  EXPECT_EQ(cudaMemcpy(&value, values, sizeof(int), cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(value, 5);
+  EXPECT_EQ(destroy(context), CUDA_SUCCESS);
 }
 
 TEST_F(CudaDeviceTest, TheDefaultStreamWorks) {
