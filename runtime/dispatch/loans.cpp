@@ -57,6 +57,17 @@ double octaves(const LoanTerms& terms) {
   return shape_distance(terms.borrower.extents, terms.lender.problem.extents);
 }
 
+/// The distance to the nearest extents that the lender's winner serves, which need not be near those where it was
+/// tuned: of several winners that were tuned at one size, each serves others.
+double octaves_to_served(const LoanTerms& terms) {
+  Extents nearest = terms.borrower.extents;
+  for (std::size_t i = 0; i < nearest.size(); ++i) {
+    const SizeRange& served = terms.lender.winner.sizes[i];
+    nearest[i] = std::clamp(nearest[i], served.first, std::max(served.first, served.last));
+  }
+  return shape_distance(terms.borrower.extents, nearest);
+}
+
 bool has_equal_work(const Problem& problem, const Problem& other) {
   const KernelFamily& family = *problem.family;
   const std::string arithmetic = family.arithmetic(problem);
@@ -215,14 +226,15 @@ bool falls_behind(const LoanTerms& terms) {
 }
 
 void order_lenders(const DeviceFacts& facts, const Problem& borrower, std::vector<Lender>& lenders) {
-  using Rank = std::tuple<Loan, int, bool, double, double>;
+  using Rank = std::tuple<Loan, int, bool, double, double, double>;
   std::vector<std::pair<Rank, Lender>> ranked;
   for (Lender& lender : lenders) {
     const LoanTerms terms{facts, borrower, lender};
     const Loan loan = loan_between(terms);
     if (loan == Loan::none) continue;
     const Rank rank{loan, differences(terms), lender.stale_driver,
-                    lender.device ? device_distance(facts, *lender.device) : 0, octaves(terms)};
+                    lender.device ? device_distance(facts, *lender.device) : 0,
+                    loan == Loan::size ? octaves_to_served(terms) : octaves(terms), octaves_to_served(terms)};
     lender.winner.loan = loan;
     ranked.emplace_back(rank, std::move(lender));
   }

@@ -193,6 +193,22 @@ TEST_F(SessionLoans, AreFoundInMemoryWithoutAFile) {
   EXPECT_EQ(session.prepare(aligned_to(4)).winner->loan, Loan::alignment);
 }
 
+TEST_F(SessionLoans, OfWinnersThatWereTunedAtOneSizeTheOneThatServesTheNearestComesFirst) {
+  const auto lender = [&](const Candidate& candidate, SizeRange serves) {
+    Lender made{.winner = {.candidate = candidate}, .problem = family_.problem(4 * kSaturating)};
+    made.winner.sizes = {serves, {1, 1}, {1, 1}};
+    return made;
+  };
+  const Candidate small = tune(family_.problem(kSize), kB), large = tune(family_.problem(4 * kSaturating), kA);
+  for (const std::int64_t n : {64 * kSaturating, kSaturating + kSaturating / 4}) {
+    std::vector<Lender> lenders{lender(small, {kSize, kSaturating}),
+                                lender(large, {2 * kSaturating, 8 * kSaturating})};
+    order_lenders(device_->facts(), family_.problem(n), lenders);
+    ASSERT_EQ(lenders.size(), 2u) << n;
+    EXPECT_EQ(lenders[0].winner.candidate, n > kSaturating * 2 ? large : small) << n;
+  }
+}
+
 TEST(LoanKinds, StandInTheOrderOfLoan) {
   std::vector<Loan> loans;
   for (const LoanKind& kind : loan_kinds()) loans.push_back(kind.loan);

@@ -59,8 +59,9 @@ Candidate lent_candidate(const LoanTerms& terms);
 bool falls_behind(const LoanTerms& terms);
 
 /// Orders the lenders that loan_between() allows, best first, and removes the others: earlier kinds first, then those
-/// that differ in fewer ways, then those measured under this driver, then the most similar devices, then the nearest
-/// sizes. Sets Winner::loan. Lenders that are alike in all of that keep their order.
+/// that differ in fewer ways, then those measured under this driver, then the most similar devices, then those tuned at
+/// the nearest sizes (Loan::size: those that serve the nearest), then those that serve the nearest. Sets Winner::loan.
+/// Lenders that are alike in all of that keep their order.
 void order_lenders(const DeviceFacts& facts, const Problem& borrower, std::vector<Lender>& lenders);
 
 /// The problem itself, then those of the family's other operations and dtypes that move as many bytes with as much
