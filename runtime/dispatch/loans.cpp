@@ -118,22 +118,26 @@ constexpr std::array<LoanKind, 8> kKinds{{
      .words = "the same problem with another version of the kernel",
      .differs = [](const LoanTerms& t) { return t.lender.other_source; },
      .is_lent = always,
-     .asks_model = false},
+     .asks_model = false,
+     .asks_code = true},
     {.loan = Loan::alignment,
      .words = "the same problem with arrays that are aligned otherwise",
      .differs = [](const LoanTerms& t) { return t.borrower.alignment != t.lender.problem.alignment; },
      .is_lent = always,
-     .asks_model = false},
+     .asks_model = false,
+     .asks_code = false},
     {.loan = Loan::context,
      .words = "the same problem in the other launch context",
      .differs = [](const LoanTerms& t) { return t.borrower.launch_context != t.lender.problem.launch_context; },
      .is_lent = always,
-     .asks_model = true},
+     .asks_model = true,
+     .asks_code = false},
     {.loan = Loan::size,
      .words = "the largest tuned size, which saturates the memory",
      .differs = [](const LoanTerms& t) { return !serves_extents(t) && is_beyond(t); },
      .is_lent = always,
-     .asks_model = true},
+     .asks_model = true,
+     .asks_code = true},
     {.loan = Loan::operation,
      .words = "an operation that moves as many bytes with as much arithmetic",
      .differs =
@@ -144,17 +148,20 @@ constexpr std::array<LoanKind, 8> kKinds{{
          [](const LoanTerms& t) {
            return !leaves_registers_open(t.lender) && has_equal_work(t.borrower, at_borrowers_extents(t));
          },
-     .asks_model = false},
+     .asks_model = false,
+     .asks_code = false},
     {.loan = Loan::shape,
      .words = "the nearest tuned shape",
      .differs = [](const LoanTerms& t) { return !serves_extents(t) && !is_beyond(t); },
      .is_lent = [](const LoanTerms& t) { return octaves(t) <= kFarthestServed; },
-     .asks_model = true},
+     .asks_model = true,
+     .asks_code = false},
     {.loan = Loan::transfer,
      .words = "predicted from its trials",
      .differs = never,  // nobody is asked for it: hone transfer has stored it
      .is_lent = always,
-     .asks_model = false},
+     .asks_model = false,
+     .asks_code = false},
     {.loan = Loan::device,
      .words = "the most similar device",
      .differs = [](const LoanTerms& t) { return t.lender.device.has_value(); },
@@ -163,7 +170,8 @@ constexpr std::array<LoanKind, 8> kKinds{{
            return is_similar(t.facts.sm_count, t.lender.device->sm_count) &&
                   is_similar(peak_bandwidth_gbps(t.facts), peak_bandwidth_gbps(*t.lender.device));
          },
-     .asks_model = false},
+     .asks_model = false,
+     .asks_code = false},
 }};
 
 /// The model's time for a candidate, as a multiple of its time for its own first choice.
@@ -173,6 +181,10 @@ double modelled_ratio(const DeviceFacts& facts, const Problem& problem, const Ca
   if (ranking.policies.empty()) return 1;
   const double us = predict(facts, problem, candidate, resident_blocks).us();
   return std::max(1.0, us / ranking.policies.front().prediction.us());
+}
+
+double most_fall_behind(const DeviceFacts& facts) {
+  return peak_bandwidth_gbps(facts) > 0 ? kMostFallBehind : kMostGuessedFallBehind;
 }
 
 int differences(const LoanTerms& terms) {
@@ -214,12 +226,22 @@ Candidate lent_candidate(const LoanTerms& terms) {
   return candidate;
 }
 
+bool falls_short(const LoanTerms& terms, double compiled_us) {
+  const auto asks = [&](const LoanKind& kind) { return kind.asks_code && kind.differs(terms); };
+  if (std::none_of(kKinds.begin(), kKinds.end(), asks)) return false;
+  const double promised_us =
+      predict(terms.facts, terms.borrower, lent_candidate(terms), terms.lender.winner.resident_blocks).us();
+  const PolicyRanking ranking = rank_policies(terms.facts, terms.borrower);
+  const double first_us = ranking.policies.empty() ? compiled_us : ranking.policies.front().prediction.us();
+  return compiled_us > most_fall_behind(terms.facts) * std::max(promised_us, first_us);
+}
+
 bool falls_behind(const LoanTerms& terms) {
   const auto asks = [&](const LoanKind& kind) { return kind.asks_model && kind.differs(terms); };
   if (std::none_of(kKinds.begin(), kKinds.end(), asks)) return false;
   const Winner& winner = terms.lender.winner;
   const Candidate candidate = lent_candidate(terms);
-  const double most = peak_bandwidth_gbps(terms.facts) > 0 ? kMostFallBehind : kMostGuessedFallBehind;
+  const double most = most_fall_behind(terms.facts);
   const double here = modelled_ratio(terms.facts, terms.borrower, candidate, winner.resident_blocks);
   return here > most &&
          here > most * modelled_ratio(terms.facts, terms.lender.problem, candidate, winner.resident_blocks);

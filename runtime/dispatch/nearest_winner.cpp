@@ -10,6 +10,7 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/winner_checks.h"
+#include "runtime/search/model.h"
 
 namespace hone {
 namespace {
@@ -29,6 +30,14 @@ std::array<SizeRange, 3> box_around(const Extents& extents) {
   for (std::size_t i = 0; i < box.size(); ++i)
     box[i].last = extents[i] > kMost / kFactor ? kMost : std::max<std::int64_t>(extents[i], 1) * kFactor;
   return box;
+}
+
+/// What the model expects of the borrower's compiled code.
+double modelled_us(const LoanTerms& terms, const CompiledPolicy& compiled) {
+  const Problem& problem = terms.borrower;
+  return predict(terms.facts, shape_of(problem, compiled), problem.family->bytes_moved(problem),
+                 compiled.resident_blocks, lent_candidate(terms).geometry, problem.launch_context)
+      .us();
 }
 
 bool share_a_winner(const Extents& a, const Extents& b) { return size_ranges(a) == size_ranges(b); }
@@ -129,9 +138,11 @@ Resolved NearestWinner::lend_stream_winner(const Problem& graph_problem, bool ca
   return {&lent, lender.source};
 }
 
-/// Serves `problem` with another class's winner, stored as untuned; nullptr when it does not compile or run here.
+/// Serves `problem` with another class's winner, stored as untuned; nullptr when it does not compile or run here, or its
+/// code falls short.
 const LoadedPlan* NearestWinner::borrow(const Problem& problem, const Lender& lender, bool capturing) {
-  const Candidate candidate = lent_candidate({core_.facts(), problem, lender});
+  const LoanTerms terms{core_.facts(), problem, lender};
+  const Candidate candidate = lent_candidate(terms);
   const Unit unit = unit_of(problem, candidate.policy);
   CompiledCode code;
   try {
@@ -142,7 +153,7 @@ const LoadedPlan* NearestWinner::borrow(const Problem& problem, const Lender& le
     if (error.code() == ErrorCode::device_lost) throw;
     return nullptr;  // there is no compiler, or the code does not load: the next choice will say so
   }
-  if (code.compiled.resident_blocks == 0) return nullptr;
+  if (code.compiled.resident_blocks == 0 || falls_short(terms, modelled_us(terms, code.compiled))) return nullptr;
   Winner winner = make_winner(problem,
                               {.candidate = candidate,
                                .resources = code.compiled.resources,

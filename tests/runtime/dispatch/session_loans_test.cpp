@@ -5,6 +5,8 @@
 #include <hone/sdk/loans.h>
 
 #include "cache/store.h"
+#include "runtime/search/candidates.h"
+#include "runtime/search/model.h"
 #include "tests/runtime/support/session_fixture.h"
 #include "tests/support/names.h"
 
@@ -207,6 +209,22 @@ TEST_F(SessionLoans, OfWinnersThatWereTunedAtOneSizeTheOneThatServesTheNearestCo
     ASSERT_EQ(lenders.size(), 2u) << n;
     EXPECT_EQ(lenders[0].winner.candidate, n > kSaturating * 2 ? large : small) << n;
   }
+}
+
+TEST_F(SessionLoans, OtherCodeThanWhatWasTunedMustKeepItsPromise) {
+  const Problem large = family_.problem(64 * kSaturating);
+  Lender lender{.winner = {.candidate = tune(family_.problem(kSaturating)), .resident_blocks = 4},
+                .problem = family_.problem(kSaturating)};
+  lender.winner.sizes = size_ranges(lender.problem.extents);
+  const double promised = predict(device_->facts(), large, lender.winner.candidate, 4).us();
+  const double most = 1.5 * std::max(promised, rank_policies(device_->facts(), large).policies[0].prediction.us());
+  EXPECT_FALSE(falls_short({device_->facts(), large, lender}, 0.99 * most));
+  EXPECT_TRUE(falls_short({device_->facts(), large, lender}, 1.01 * most));
+  // Arrays of the lender's size that are aligned otherwise have the code that was tuned.
+  const Problem unaligned = aligned_to(4, kSaturating);
+  EXPECT_FALSE(falls_short({device_->facts(), unaligned, lender}, 100 * most));
+  lender.other_source = true;
+  EXPECT_TRUE(falls_short({device_->facts(), unaligned, lender}, 100 * most));
 }
 
 TEST(LoanKinds, StandInTheOrderOfLoan) {

@@ -36,6 +36,7 @@ struct LoanKind {
   bool (*differs)(const LoanTerms& terms);
   bool (*is_lent)(const LoanTerms& terms);
   bool asks_model;  ///< the model must expect as much of the winner: falls_behind()
+  bool asks_code;   ///< what is compiled is other code than what was tuned, and must keep its promise: falls_short()
 };
 
 /// All kinds, in the order of Loan: lenders of an earlier kind come first.
@@ -57,6 +58,11 @@ Candidate lent_candidate(const LoanTerms& terms);
 /// next to the model's first choice, for the borrower than for the lender: a single block that is the fastest for 2^14
 /// elements is not for 2^16. By half if the device's bandwidth is not known.
 bool falls_behind(const LoanTerms& terms);
+
+/// True if one of the differences asks for the code, and the model expects `compiled_us` of the borrower's after
+/// compiling: more than 1 % longer than it expects of the source, and than of its first choice. ptxas may have put the
+/// loads of a thread one after the other. By half if the device's bandwidth is not known.
+bool falls_short(const LoanTerms& terms, double compiled_us);
 
 /// Orders the lenders that loan_between() allows, best first, and removes the others: earlier kinds first, then those
 /// that differ in fewer ways, then those measured under this driver, then the most similar devices, then those tuned at
