@@ -13,9 +13,12 @@ namespace hone {
 class DeviceGuard {
  public:
   explicit DeviceGuard(int ordinal) : ordinal_(ordinal) {
-    const bool has_context = CudaDriver::get().current_device(&previous_) == CUDA_SUCCESS;
-    if (!has_context) check(cudaGetDevice(&previous_), "asking for the current device");
-    if (!has_context || previous_ != ordinal_) check(cudaSetDevice(ordinal_), "making a device current");
+    const CudaDriver& driver = CudaDriver::get();
+    CUcontext context = nullptr;
+    check(runtime_error(driver.current_context(&context)), "asking for the current context");
+    if (context != nullptr) check(runtime_error(driver.current_device(&previous_)), "asking for the current device");
+    else check(cudaGetDevice(&previous_), "asking for the current device");
+    if (context == nullptr || previous_ != ordinal_) check(cudaSetDevice(ordinal_), "making a device current");
   }
   ~DeviceGuard() {
     if (previous_ != ordinal_) ignore(cudaSetDevice(previous_));
