@@ -53,7 +53,7 @@ constexpr std::array<CodeFault, 17> kCodeFaults{{
     {SQLITE_READONLY_RECOVERY, StoreFault::unopenable},
     {SQLITE_READONLY_CANTINIT, StoreFault::unopenable},
     {SQLITE_IOERR_SHORT_READ, StoreFault::corrupt},
-    {SQLITE_IOERR_CORRUPTFS, StoreFault::corrupt},
+    {SQLITE_IOERR_CORRUPTFS, StoreFault::failed},  // EIO: nobody has seen what is in the file
     {SQLITE_IOERR_DELETE, StoreFault::unopenable},  // the journal of a dead writer, in a read-only folder
     {SQLITE_CANTOPEN_SYMLINK, StoreFault::untrusted},  // made after the place was looked at
     {SQLITE_CANTOPEN, StoreFault::unopenable},

@@ -8,6 +8,7 @@
 
 int main(int argc, char** argv) try {
   const std::int64_t n = argc > 1 ? std::atoll(argv[1]) : 100'000'000;
+  if (n < 0) throw hone::Error(hone::ErrorCode::invalid_argument, "the number of elements is 0 or more");
   const std::vector<float> values(static_cast<std::size_t>(n), 1.23f);
 
   // One Session per device, for as long as the program runs. "auto" is the first GPU, or else the host.

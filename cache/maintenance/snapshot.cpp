@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file that is no cache is nobody's to overwrite by a mistyped name.
+/// A mistyped name overwrites nothing but an earlier snapshot, which nobody writes to.
 void check_target(const fs::path& source, const fs::path& target) {
   const fs::path folder = target.parent_path();
   if (!fs::is_directory(folder)) {
@@ -24,6 +24,10 @@ void check_target(const fs::path& source, const fs::path& target) {
     throw store_error(target, StoreFault::read_only, "a snapshot of it needs another name");
   }
   const ReadingFile earlier(target);
+  const fs::perms writable = fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
+  if ((fs::status(target).permissions() & writable) != fs::perms::none)
+    throw store_error(target, StoreFault::read_only,
+                      "it is a cache that may be written to, and snapshots replace read-only files (mode 0444) alone");
 }
 
 }  // namespace

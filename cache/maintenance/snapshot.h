@@ -9,12 +9,12 @@
 namespace hone::cache {
 
 /// Writes the intact winners of the cache at `source` to a new file at `target`, with mode 0444 and nothing else in it:
-/// no claims, no usage, no free pages. It is complete when it appears under its name, replaces an earlier snapshot or
-/// cache there, and is read without a right to write to it or to its folder. Two caches with the same winners give the
-/// same bytes, whatever happened to them.
+/// no claims, no usage, no free pages. It is complete when it appears under its name, replaces an earlier snapshot
+/// there (a cache that nobody may write to), and is read without a right to write to it or to its folder. Two caches
+/// with the same winners give the same bytes, whatever happened to them.
 ///
 /// Throws StoreError: for a source that does not exist or cannot be read, and for a target that is something else than
-/// a cache, or the source itself.
+/// a snapshot, or the source itself.
 CopyCounts snapshot(const std::filesystem::path& source, const std::filesystem::path& target,
                     const CopyOptions& options);
 

@@ -13,8 +13,11 @@ static void check(hone_status status, const char* what) {
 
 int main(int argc, char** argv) {
   const int64_t n = argc > 1 ? atoll(argv[1]) : 1000000;
-  float* values = malloc((size_t)n * sizeof(float));
-  if (values == NULL) return 1;
+  float* values = n > 0 ? malloc((size_t)n * sizeof(float)) : NULL;
+  if (values == NULL) {
+    fprintf(stderr, "there is no memory for %" PRId64 " elements; give a number above 0\n", n);
+    return 1;
+  }
   for (int64_t i = 0; i < n; ++i) values[i] = 0.5f;
 
   hone_device* device = NULL;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,10 +26,20 @@ namespace {
 /// hardly because of their policies.
 constexpr int kMostWrong = 3;
 
+/// So many policies are compiled in vain, since no block is resident or they are not worth measuring, before the search
+/// ends. After half of them those with the smallest blocks are next, which are the likeliest to be resident.
+constexpr int kMostInVain = 32;
+
 ModelChoice choice_of(const Trial& trial, const CompiledCode& code) {
   ModelChoice choice{.trial = trial, .binary = code.binary, .module = code.module};
   choice.trial.is_default = true;
   return choice;
+}
+
+void put_smallest_first(const Problem& problem, std::span<RankedPolicy> policies) {
+  std::ranges::stable_sort(policies, {}, [&](const RankedPolicy& ranked) {
+    return problem.family->shape(problem, ranked.policy).block_threads;
+  });
 }
 
 /// The choice that a compiled policy offers.
@@ -67,15 +78,16 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
   if (ranking.policies.empty()) ranking = rank_policies(device.facts(), problem, Pruning::off);
   std::optional<ModelChoice> best, pruned;  // an opinion fails no call
   std::string last_reason, fault;
-  int choices = 0, wrong = 0;
+  int choices = 0, wrong = 0, in_vain = 0;
   const auto passes = [&](const ModelChoice& choice) {
     fault = check ? check(choice) : "";
     if (fault.empty()) return true;
     fault = fmt::format("{}: {}", problem.family->space().to_string(choice.trial.candidate.policy), fault);
     return ++wrong, false;
   };
-  for (const RankedPolicy& ranked : ranking.policies) {
-    if (wrong == kMostWrong) break;
+  for (std::size_t i = 0; i < ranking.policies.size(); ++i) {
+    const RankedPolicy& ranked = ranking.policies[i];
+    if (wrong == kMostWrong || (!best && in_vain == kMostInVain)) break;
     if (best && (choices == kMostFirstChoices || !may_be_better(ranked, best->trial.predicted_us))) break;
     const Unit unit = unit_of(problem, ranked.policy);
     const CompileOutcome outcome = memo.compile(device, std::span(&unit, 1)).front();
@@ -87,7 +99,11 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
       continue;
     }
     Offer offer = offer_of(device, problem, ranked.policy, unit, outcome.binary, workspace_bytes, memo);
-    if (!offer.reason.empty()) last_reason = offer.reason;
+    if (!offer.reason.empty()) {
+      last_reason = offer.reason;
+      if (++in_vain == kMostInVain / 2 && !best)
+        put_smallest_first(problem, std::span(ranking.policies).subspan(i + 1));
+    }
     if (!offer.choice) continue;
     if (offer.is_pruned) {
       if (!pruned) pruned = *std::move(offer.choice);
@@ -103,9 +119,13 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
     throw Error(ErrorCode::device_failed, fmt::format("the first choices for {} do not work on {}; {}",
                                                       to_string(problem), device.name(), fault));
   if (last_reason.empty())
-    last_reason = ranking.rejected.empty() ? "its space is empty" : ranking.rejected.back().reason.text();
+    last_reason = ranking.rejected.empty()
+                      ? "its space is empty"
+                      : std::ranges::max_element(ranking.rejected, {}, &Trial::policies)->reason.text();
   throw Error(ErrorCode::compile_failed,
-              fmt::format("no policy of {} can run on {}: {}", to_string(problem), device.name(), last_reason));
+              fmt::format("no policy of {} {} {}: {}", to_string(problem),
+                          in_vain == kMostInVain ? "that was tried can run on" : "can run on", device.name(),
+                          last_reason));
 }
 
 }  // namespace hone

@@ -9,6 +9,7 @@
 #include <hone/session.h>
 #include <hone/tunable_kernel.h>
 
+#include "runtime/dispatch/call_checks.h"
 #include "runtime/dispatch/session_impl.h"
 #include "runtime/families/spec/spec_family.h"
 
@@ -31,6 +32,31 @@ void check_array(const Problem& problem, const KernelSpec& spec, const KernelArg
   const std::size_t needed = std::max<std::size_t>(spec.alignment, info(argument.dtype).size_bytes);
   if (reinterpret_cast<std::uintptr_t>(array) % needed != 0)
     refuse(problem, fmt::format("{} at {} is not aligned to {} bytes", argument.name, array, needed));
+}
+
+/// No array that the kernel writes shares a byte with another. It may be one that is only read, as a whole: the kernel
+/// alone knows whether it works in place.
+void check_apart(const Problem& problem, const SpecFamily& family, std::span<void* const> buffers) {
+  const ParsedSpec& parsed = family.parsed();
+  const ParsedSpec::Variables known = parsed.variables(parsed.default_policy, problem.extents);
+  const auto rows_of = [&](std::size_t i) {
+    return side_by_side(buffers[parsed.buffer_of[i]], parsed.elements[i].evaluate(known),
+                        parsed.spec.arguments[i].dtype);
+  };
+  for (const std::size_t written : parsed.written_arguments) {
+    const ArrayRows output = rows_of(written);
+    for (std::size_t i = 0; i < parsed.spec.arguments.size(); ++i) {
+      const KernelArgument& argument = parsed.spec.arguments[i];
+      if (!argument.is_array() || i == written) continue;
+      const ArrayRows other = rows_of(i);
+      const bool is_input = argument.kind == KernelArgument::Kind::in;
+      if (is_input && other.first == output.first && other.row_bytes == output.row_bytes) continue;
+      if (rows_overlap(other, output))
+        refuse(problem, fmt::format("{} at {} and {} at {} overlap; pass {}arrays apart", argument.name, other.first,
+                                    parsed.spec.arguments[written].name, output.first,
+                                    is_input ? "the very same array where the kernel works in place, or " : ""));
+    }
+  }
 }
 
 }  // namespace
@@ -72,6 +98,7 @@ Choice Session::launch(const TunableKernel& kernel, std::span<const KernelValue>
     refuse(problem, fmt::format("{} values were passed; pass one for each of {}", values.size(), list_arguments(spec)));
   if (const std::string refusal = family.refuse(problem); !refusal.empty()) refuse(problem, refusal);
   if (is_empty) return {};
+  check_apart(problem, family, std::span(buffers).first(arrays));
   return impl_->launch(problem, std::span(buffers).first(arrays), stream);
 }
 

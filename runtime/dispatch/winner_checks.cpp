@@ -1,7 +1,7 @@
 #include "runtime/dispatch/winner_checks.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -29,13 +29,24 @@ std::string call_text(const Problem& problem, const Winner& winner) {
                                                                    : fmt::format("at most {} blocks", blocks));
 }
 
-bool may_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate) {
+Reason refuse_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate) {
   const KernelFamily& family = problem_class.family();
+  if (const Reason reason = family.is_valid(problem_class, candidate.policy, facts); !reason.empty()) return reason;
   const std::int64_t blocks = candidate.geometry.max_blocks;
   const WorkShape shape = family.shape(problem_class.typical(), candidate.policy);
-  return family.is_valid(problem_class, candidate.policy, facts).empty() &&
-         (!shape.one_block || blocks == shape.cluster_blocks) && blocks <= std::numeric_limits<std::int32_t>::max() &&
-         family.workspace_bytes(problem_class, candidate) <= kWorkspaceBytes;
+  if (shape.one_block && blocks != shape.cluster_blocks)
+    return fmt::format("it has {} blocks, and {} is launched as {}", blocks,
+                       family.space().to_string(candidate.policy), shape.cluster_blocks);
+  if (blocks > Geometry::kMostBlocks)
+    return fmt::format("it has {} blocks, and a grid has at most {}", blocks, Geometry::kMostBlocks);
+  const std::size_t bytes = family.workspace_bytes(problem_class, candidate);
+  if (bytes > kWorkspaceBytes)
+    return {ReasonCode::workspace, {static_cast<double>(bytes), static_cast<double>(kWorkspaceBytes)}};
+  return {};
+}
+
+bool may_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate) {
+  return refuse_launch(facts, problem_class, candidate).empty();
 }
 
 }  // namespace hone

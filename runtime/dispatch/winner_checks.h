@@ -22,8 +22,9 @@ Winner make_winner(const Problem& problem, const Trial& trial, bool tuned);
 /// "call reduce sum f32 n=1000: block_threads=256 … in at most 132 blocks": the name of a range of TraceRange.
 std::string call_text(const Problem& problem, const Winner& winner);
 
-/// True where a stored candidate is valid on a device and fits a workspace of kWorkspaceBytes. The answer is that of
-/// the class, so that a winner serves all members or none.
+/// Why a stored candidate is not valid on a device, or does not fit a workspace of kWorkspaceBytes; empty where it may
+/// be launched. The answer is that of the class, so that a winner serves all members or none.
+Reason refuse_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate);
 bool may_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate);
 
 }  // namespace hone

@@ -23,6 +23,9 @@ constexpr std::int64_t kSaturatingMultiple = 8;
 /// The ranking knows nothing of registers, so what it promises of large tiles is a little more than they hold.
 constexpr double kTellsApart = 1.02;
 
+/// No kernel takes less: where no block fits with that, nothing has to be compiled.
+constexpr Resources kLeastResources{.registers = 1};
+
 /// Why a candidate that is resident should not be measured.
 Reason reason_against(const DeviceFacts& facts, const Problem& problem, const Trial& trial,
                       const WorkShape& shape) {
@@ -32,7 +35,7 @@ Reason reason_against(const DeviceFacts& facts, const Problem& problem, const Tr
   const std::int64_t needed = bytes_in_flight_needed(facts);
   const bool saturating =
       needed > 0 && problem.family->bytes_moved(problem) > needed * facts.sm_count * kSaturatingMultiple;
-  if (saturating && shape.one_block) return ReasonCode::one_block;
+  if (saturating && shape.one_block && facts.sm_count > 1) return ReasonCode::one_block;
   if (saturating &&
       static_cast<double>(trial.bytes_in_flight_per_sm) < kLeastShareInFlight * static_cast<double>(needed))
     return {ReasonCode::bytes_in_flight,
@@ -96,7 +99,7 @@ PolicyRanking rank_policies(const DeviceFacts& facts, const Problem& problem, st
     if (reason.empty() && pruning == Pruning::on) reason = family.prune(problem_class, policy, facts);
     const WorkShape shape = family.shape(problem, policy);
     const int resident =
-        reason.empty() ? resident_blocks(facts, Resources{}, shape.block_threads, shape.dynamic_smem_bytes) : 0;
+        reason.empty() ? resident_blocks(facts, kLeastResources, shape.block_threads, shape.dynamic_smem_bytes) : 0;
     if (reason.empty() && resident == 0) reason = ReasonCode::no_block_fits;
     if (!reason.empty()) {
       const auto same = std::find_if(ranking.rejected.begin(), ranking.rejected.end(),

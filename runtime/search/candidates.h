@@ -30,7 +30,7 @@ struct RankedPolicy {
 enum class Pruning { on, off };
 
 /// The policies that are valid for the problem's class, most promising first. Registers are not known before compiling;
-/// the ranking assumes that they limit nothing.
+/// the ranking assumes the least of them.
 struct PolicyRanking {
   std::vector<RankedPolicy> policies;
   std::vector<Trial> rejected;  ///< one for each reason, with the number of policies that it rules out

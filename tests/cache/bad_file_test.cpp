@@ -56,6 +56,11 @@ TEST_F(CacheBadFile, DeviceIsRefused) {
   EXPECT_EQ(publish_fault(Store("/dev/zero"), "device"), StoreFault::unopenable);
 }
 
+TEST_F(CacheBadFile, FileWhoseReadsFailIsNotCalledDamaged) {
+  const Store store("/proc/self/mem");
+  EXPECT_EQ(find_fault(store, "Input/output error"), StoreFault::failed);
+}
+
 TEST_F(CacheBadFile, SocketIsRefused) {
   const int descriptor = ::socket(AF_UNIX, SOCK_STREAM, 0);
   ::sockaddr_un address{};

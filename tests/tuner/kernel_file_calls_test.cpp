@@ -140,6 +140,34 @@ TEST_F(KernelFile, ARunThatFailsNamesTheFile) {
   EXPECT_THAT(run("abort();"), Names("axpy.json", "signal 6"));
 }
 
+TEST_F(KernelFile, OutputsReplaceNoneOfItsFiles) {
+  write_file(folder_ / "head.h", "#define PLUS +\n");
+  write_file(folder_ / "axpy.cu", "#include \"head.h\"\n" + replaced(kSource, "x[i] + y", "x[i] PLUS y"));
+  write_file(folder_ / "reference.cu", R"(extern "C" __global__ void plain(float a, const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = a * x[i] + y[i];
+})");
+  write_file(folder_ / "axpy.json",
+             replaced(kKernel, "\"where\"", R"("reference": {"file": "reference.cu"}, "where")"));
+  write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
+  const std::string x = path("x.npy");
+  const auto run = [&](const std::string& output) {
+    return hone({"run", path("axpy.json"), x, x, "--set", "a=2", "-o", output, "--device", "host"});
+  };
+  ASSERT_EQ(run("-").code, 0) << run("-").err;
+  std::filesystem::create_symlink("axpy.cu", folder_ / "link");
+  for (const char* const name : {"axpy.cu", "axpy.json", "head.h", "reference.cu", "link"}) {
+    const std::string before = content(folder_ / name);
+    const CommandRun emitted = hone({"emit", path("axpy.json"), "--size", "3", "-o", path(name)});
+    for (const CommandRun& refused : {run(path(name)), emitted}) {
+      EXPECT_EQ(refused.code, 2) << refused.err;
+      EXPECT_THAT(refused.err, Names(path(name), "another file"));
+    }
+    EXPECT_EQ(content(folder_ / name), before);
+  }
+  EXPECT_EQ(run(x).code, 0) << "arrays may be replaced";
+}
+
 TEST_F(KernelFile, WithoutACacheARunSaysWhatTheCommandCanDo) {
   write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
   using Words = std::vector<std::string>;

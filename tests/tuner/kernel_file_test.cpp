@@ -50,6 +50,16 @@ TEST_F(KernelFile, IsTunedRunExplainedAndWrittenOut) {
   const CommandRun emitted = hone({"emit", path("axpy.json"), "--size", "1000"});
   ASSERT_EQ(emitted.code, 0) << emitted.err;
   EXPECT_THAT(emitted.out, Names("#define unroll", "launch_axpy(float a, const float* x, float* y, long long n", "µs"));
+
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"emit", path("axpy.json")},
+                                                std::vector<std::string>{"explain", "--family", path("axpy.json")}}) {
+    std::vector<std::string> args = words;
+    args.insert(args.end(), {"--size", "1000", "--device", "nosuch"});
+    const CommandRun other = hone(args);
+    EXPECT_EQ(other.code, 6);
+    EXPECT_THAT(other.err, Names("cache.sqlite", "--device nosuch", "host"));
+    EXPECT_THAT(other.err, Not(HasSubstr("hone tune")));
+  }
 }
 
 TEST_F(KernelFile, AWinnerByEnergyServesNobodyElse) {
@@ -153,6 +163,7 @@ TEST_F(KernelFile, WhatIsWrittenOutCompilesWithoutHone) {
     const std::string command = std::string(HONE_NVCC) + standard + " -arch=sm_90 -cubin -o " + path("out.cubin") + " " +
                                 path("use.cu") + " > " + path("log") + " 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0) << content(folder_ / "log") << content(folder_ / "out.cu");
+    EXPECT_EQ(content(folder_ / "log"), "");
   }
 #else
   GTEST_SKIP() << "there is no nvcc";

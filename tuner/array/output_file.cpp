@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 #include "tuner/array/npy.h"
 #include "tuner/text/command_error.h"
@@ -27,8 +27,9 @@ bool checked_is_npy(const std::filesystem::path& path, DType dtype) {
 
 }  // namespace
 
-OutputFile::OutputFile(const std::filesystem::path& path, DType dtype, std::ostream& standard_output)
-    : dtype_(dtype), is_npy_(checked_is_npy(path, dtype)), file_(path, standard_output) {}
+OutputFile::OutputFile(const std::filesystem::path& path, DType dtype, std::ostream& standard_output,
+                       std::vector<std::filesystem::path> read_files)
+    : dtype_(dtype), is_npy_(checked_is_npy(path, dtype)), file_(path, standard_output, std::move(read_files)) {}
 
 void OutputFile::save(std::span<const std::int64_t> shape, const void* memory, Device& device, Stream stream) {
   std::int64_t left = static_cast<std::int64_t>(info(dtype_).size_bytes);

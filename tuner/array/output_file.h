@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <ostream>
 #include <span>
+#include <vector>
 
 #include <hone/device.h>
 #include <hone/dtype.h>
@@ -20,7 +21,9 @@ class OutputFile {
  public:
   /// For an array of `dtype`. Throws CommandError(usage) if a .npy file cannot hold that, and Error(io_failed) that
   /// names the path and the reason.
-  OutputFile(const std::filesystem::path& path, DType dtype, std::ostream& standard_output);
+  /// `read_files`: as WrittenFile has them.
+  OutputFile(const std::filesystem::path& path, DType dtype, std::ostream& standard_output,
+             std::vector<std::filesystem::path> read_files = {});
 
   /// Writes a C-ordered array of `shape` from `memory` through a staging buffer of a few MiB; waits for `stream`. Once
   /// only. Throws Error(io_failed).

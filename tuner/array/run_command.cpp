@@ -216,7 +216,7 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
   }
   std::deque<OutputFile> outputs;
   for (std::size_t i = 0; i < written.size(); ++i)
-    outputs.emplace_back(options.outputs[i], written[i]->dtype, context.out);
+    outputs.emplace_back(options.outputs[i], written[i]->dtype, context.out, source_files(*problem.family));
 
   const std::shared_ptr<Device> device = open_device(options.array.device);
   const OwnStream stream(*device);

@@ -132,6 +132,7 @@ class Campaign {
 
   void take(std::size_t lane, JobFailed failed) {
     Job job = lanes_[lane].take_job();
+    result().times.failed_ms += worked_ms(lane);
     if (const auto* consolidate = std::get_if<ConsolidateRequest>(&job.request))
       observer_.consolidated(plan_.take_failed_sweep(lane, *consolidate, failed.message), lane);
     else
@@ -153,6 +154,7 @@ class Campaign {
     result().cache_failure = failed.message;
     if (lanes_[lane].job()) {
       const Job job = lanes_[lane].take_job();
+      result().times.failed_ms += worked_ms(lane);
       if (const auto* consolidate = std::get_if<ConsolidateRequest>(&job.request))
         observer_.consolidated(plan_.take_failed_sweep(lane, *consolidate, failed.message), lane);
       if (job.is<TuneRequest>())
@@ -215,7 +217,7 @@ class Campaign {
   void conclude() {
     CampaignTimes& times = result().times;
     const double worked_ms = times.waiting_for_compiler_ms + times.measuring_ms + times.verifying_ms +
-                             times.comparing_sizes_ms + times.storing_ms;
+                             times.comparing_sizes_ms + times.storing_ms + times.failed_ms;
     times.idle_ms = std::max(0.0, static_cast<double>(lanes_.size()) * ms_since(start_) - worked_ms);
     // A job that did not end in time: its worker is killed with its lane.
     for (Lane& lane : lanes_)

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <limits>
@@ -102,6 +104,7 @@ class FactsReader {
     facts.kind = json_.contains("kind") ? text("kind") : "cuda";
     if (facts.kind != "cuda") refuse(fmt::format("is of the kind '{}'; only CUDA GPUs can be planned for", facts.kind));
     facts.name = text("name");
+    if (facts.name.empty()) refuse("has an empty 'name'");
     if (json_.contains("driver")) facts.driver = text("driver");
     for (const NumberField& field : kNumbers) read_number(field, of_architecture.has_value(), facts);
     if (json_.contains("has_dependent_launch")) {
@@ -146,10 +149,10 @@ class FactsReader {
                              : ""));
     }
     const Json& json = json_[name];
-    if (!json.is_number_integer()) refuse(fmt::format("has {} = {}, which is no whole number", name, json.dump()));
-    const auto value = json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t{1} << 62
-                           ? std::int64_t{1} << 62
-                           : json.get<std::int64_t>();
+    // JSON knows one kind of numbers, so 1.32e2 is one of them.
+    const double number = json.is_number() ? json.get<double>() : std::nan("");
+    if (number != std::trunc(number)) refuse(fmt::format("has {} = {}, which is no whole number", name, json.dump()));
+    const auto value = static_cast<std::int64_t>(std::clamp(number, -0x1p62, 0x1p62));
     if (value < field.least || value > field.most)
       refuse(fmt::format("has {} = {}, which no GPU has; {} … {} are possible", name, json.dump(), field.least,
                          field.most));

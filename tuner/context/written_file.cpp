@@ -12,7 +12,7 @@
 #include <fstream>
 #include <string_view>
 #include <system_error>
-#include <vector>
+#include <utility>
 
 #include "tuner/text/command_error.h"
 #include "tuner/text/table.h"
@@ -37,18 +37,27 @@ fs::path followed(fs::path path) {
   return path;
 }
 
-/// A mistyped name must not cost anybody a cache.
-void refuse_database(const fs::path& path) {
+bool is_database(const fs::path& path) {
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
   std::error_code error;
   std::array<char, kMagic.size()> begin{};
-  if (!fs::is_regular_file(path, error)) return;
-  if (!std::ifstream(path, std::ios::binary).read(begin.data(), begin.size())) return;
-  if (std::string_view(begin.data(), begin.size()) != kMagic) return;
-  throw CommandError(ExitCode::usage,
-                     fmt::format("'{}' is a cache or another database of SQLite, and is not replaced; give another file "
-                                 "to write to",
-                                 printable(path.string())));
+  return fs::is_regular_file(path, error) &&
+         std::ifstream(path, std::ios::binary).read(begin.data(), begin.size()) &&
+         std::string_view(begin.data(), begin.size()) == kMagic;
+}
+
+/// The database that SQLite or a campaign looks at this path for: CACHE of CACHE-journal, CACHE-wal, CACHE-shm,
+/// CACHE.machine and CACHE.DEVICE.tuning. Empty if there is none.
+fs::path database_beside(const fs::path& path) {
+  const std::string name = path.filename().string();
+  for (const std::string_view suffix : {"-journal", "-wal", "-shm", ".machine", ".tuning"}) {
+    if (!name.ends_with(suffix)) continue;
+    const std::size_t end = name.size() - suffix.size();
+    const std::size_t device = suffix == ".tuning" ? name.rfind('.', end - 1) : end;
+    if (device == 0 || device == std::string::npos) continue;
+    if (fs::path database = path.parent_path() / name.substr(0, device); is_database(database)) return database;
+  }
+  return {};
 }
 
 }  // namespace
@@ -86,7 +95,8 @@ class WrittenFile::Buffer final : public std::streambuf {
 
 bool is_standard_output(const fs::path& path) { return path == "-" || path == "/dev/stdout"; }
 
-WrittenFile::WrittenFile(const fs::path& path, std::ostream& standard_output) : path_(path) {
+WrittenFile::WrittenFile(const fs::path& path, std::ostream& standard_output, std::vector<fs::path> read_files)
+    : path_(path), read_files_(std::move(read_files)) {
   if (is_standard_output(path)) {
     standard_output_ = &standard_output;
     return;
@@ -98,7 +108,7 @@ WrittenFile::WrittenFile(const fs::path& path, std::ostream& standard_output) : 
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
     if (descriptor_ < 0) fail(errno);
   } else {
-    refuse_database(path);
+    refuse_what_is_needed();
     open_beside();
     if (exists) {
       // As far as the user may: a file of somebody else's becomes his own, as with any editor.
@@ -129,6 +139,21 @@ void WrittenFile::open_beside() {
   fail(errno);
 }
 
+/// A mistyped name must not cost anybody a cache or a source.
+void WrittenFile::refuse_what_is_needed() const {
+  const auto refuse = [this](std::string_view why) {
+    throw CommandError(ExitCode::usage, fmt::format("'{}' {}, and is not replaced; give another file to write to",
+                                                    printable(path_.string()), why));
+  };
+  if (is_database(path_)) refuse("is a cache or another database of SQLite");
+  for (const fs::path& path : {path_, followed(path_)})
+    if (const fs::path database = database_beside(path); !database.empty())
+      refuse(fmt::format("belongs to the database '{}'", printable(database.string())));
+  std::error_code error;
+  for (const fs::path& read : read_files_)
+    if (fs::equivalent(path_, read, error)) refuse("was read by this command");
+}
+
 std::ostream& WrittenFile::stream() { return standard_output_ ? *standard_output_ : own_; }
 
 void WrittenFile::finish() {
@@ -140,7 +165,7 @@ void WrittenFile::finish() {
   if (buffer_->error() != 0 || !own_) fail(buffer_->error());
   if (partial_.empty()) return;
   if (::fsync(descriptor_) != 0) fail(errno);
-  refuse_database(path_);  // which the command may have made meanwhile
+  refuse_what_is_needed();  // a cache that the command may have made meanwhile
   if (::rename(partial_.c_str(), followed(path_).c_str()) != 0) fail(errno);
   partial_.clear();
 }

@@ -5,22 +5,24 @@
 #include <memory>
 #include <ostream>
 #include <streambuf>
+#include <vector>
 
 namespace hone::tuner {
 
 /// "-" and "/dev/stdout" are the standard output. A regular file, or a name where there is none, gets its content at once
 /// and only when all of it is on the disk: what was there stays until then, and the file keeps its mode and, as far as
 /// the user may give it away, its owner; of a symbolic link that is the file it leads to. Anything else (a device, a
-/// FIFO, a socket's file) is opened and written to as it is. A database of SQLite, as caches are, is not replaced, by
-/// whichever name or link.
+/// FIFO, a socket's file) is opened and written to as it is. Not replaced, by whichever name or link, are a database of
+/// SQLite, as caches are, the files that belong to one, such as its journal, and the sources that the command has read.
 ///
-/// A file that is not finished with finish() leaves no trace of what was written. Throws CommandError(usage) for a
-/// database, and otherwise Error(io_failed) that names the path and the reason.
+/// A file that is not finished with finish() leaves no trace of what was written. Throws CommandError(usage) for what
+/// is not replaced, and otherwise Error(io_failed) that names the path and the reason.
 class WrittenFile {
  public:
   /// Opens it, so that what cannot be written is refused before anything is computed. `standard_output` must outlive
-  /// the object.
-  WrittenFile(const std::filesystem::path& path, std::ostream& standard_output);
+  /// the object. `read_files`: the sources.
+  WrittenFile(const std::filesystem::path& path, std::ostream& standard_output,
+              std::vector<std::filesystem::path> read_files = {});
   ~WrittenFile();
   WrittenFile(const WrittenFile&) = delete;
   WrittenFile& operator=(const WrittenFile&) = delete;
@@ -35,9 +37,11 @@ class WrittenFile {
   class Buffer;
 
   void open_beside();
+  void refuse_what_is_needed() const;
   [[noreturn]] void fail(int error) const;
 
   std::filesystem::path path_, partial_;  ///< partial_: empty where nothing is replaced
+  std::vector<std::filesystem::path> read_files_;
   int descriptor_ = -1;
   std::unique_ptr<Buffer> buffer_;
   std::ostream own_{nullptr};

@@ -56,7 +56,7 @@ StoredWinner find_winner(const EmitOptions& options, const Problem& problem, con
       cache::Store(path).winners(family.name(), family.operations()[problem.operation], &damaged);
   say_damaged(path, damaged, context);
   std::erase_if(all, [&](const StoredWinner& stored) { return !is_of_source(stored, problem); });
-  const std::vector<StoredWinner> winners = winners_of(all, problem, options.device, objective);
+  const std::vector<StoredWinner> winners = winners_on(all, problem, options.device, objective, path);
   if (winners.size() == 1) return winners.front();
   if (winners.empty())
     throw CommandError(ExitCode::not_tuned,
@@ -120,7 +120,7 @@ ExitCode run_emit(const EmitOptions& options, const Context& context) {
   if (!policy) throw CommandError(ExitCode::cache, fmt::format("winner {} cannot be read: {}", stored.id, fault));
   const std::string text =
       cuda_source(problem, {*policy, {.max_blocks = stored.winner.candidate.max_blocks}}, evidence(stored, problem));
-  WrittenFile file(options.output, context.out);
+  WrittenFile file(options.output, context.out, source_files(*problem.family));
   file.stream() << text;
   file.finish();
   return ExitCode::ok;

@@ -249,7 +249,7 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
     std::copy_if(all.begin(), all.end(), std::back_inserter(winners),
                  [&](const auto& stored) { return stored.id == id; });
   } else {
-    winners = winners_of(all, *problem, options.device, objective);
+    winners = winners_on(all, *problem, options.device, objective, path);
   }
   if (winners.empty()) {
     const std::string what = id > 0 ? fmt::format("winner {}", id) : problem_label(*problem);

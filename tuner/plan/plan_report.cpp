@@ -82,7 +82,13 @@ void print_candidates(const PlannedProblem& planned, const DeviceFacts& facts, c
                    format_bytes(trial.bytes_in_flight_per_sm), us_text(trial.predicted_us),
                    trial.candidate == planned.winner.candidate ? "predicted winner" : ""});
   }
-  table.print(context.out, context.environment.out_columns());
+  if (!plan.candidates.empty()) table.print(context.out, context.environment.out_columns());
+  if (!trial_of_winner(planned))
+    context.out << fmt::format("{}The predicted winner is {} in {}, which is none of these candidates; "
+                               "--policies N compiles more\n",
+                               plan.candidates.empty() ? "" : "\n",
+                               short_policy(policy_text(planned.problem, planned.winner.candidate.policy)),
+                               blocks_text(planned.winner.candidate.geometry.max_blocks));
   const std::vector<ReasonCount> reasons = reasons_of(plan);
   if (reasons.empty()) return;
   context.out << "\nNo candidates\n";
@@ -117,6 +123,9 @@ Json to_json(const PlannedProblem& planned) {
   Json json{{"problem", problem_label(planned.problem)},
             {"policies", planned.plan.ranked},
             {"compiled", planned.plan.compiled},
+            {"predicted_winner",
+             {{"policy", policy_text(planned.problem, planned.winner.candidate.policy)},
+              {"max_blocks", planned.winner.candidate.geometry.max_blocks}}},
             {"candidates", Json::array()},
             {"rejected", Json::array()}};
   for (const Trial& trial : planned.plan.candidates) json["candidates"].push_back(trial_json(planned, trial));

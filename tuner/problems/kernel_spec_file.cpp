@@ -15,6 +15,7 @@
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -30,25 +31,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 19> kKernelFields{"name",
-                                                         "file",
-                                                         "source",
-                                                         "entry",
-                                                         "parameters",
-                                                         "where",
-                                                         "extents",
-                                                         "arguments",
-                                                         "block",
-                                                         "grid_stride",
-                                                         "elements_per_block",
-                                                         "elements_per_thread",
-                                                         "dynamic_smem_bytes",
-                                                         "cluster_blocks",
-                                                         "dependent_launch",
-                                                         "alignment",
-                                                         "reference",
-                                                         "tolerance",
-                                                         "inputs"};
+constexpr std::array<std::string_view, 19> kKernelFields{
+    "name", "file", "source", "entry", "parameters", "where", "extents", "arguments", "block", "grid_stride",
+    "elements_per_block", "elements_per_thread", "dynamic_smem_bytes", "cluster_blocks", "dependent_launch",
+    "alignment", "reference", "tolerance", "inputs"};
 constexpr std::string_view kSizes = "sizes";
 constexpr std::array<std::string_view, 5> kArgumentKinds{"in", "out", "inout", "scalar", "extent"};
 constexpr std::array<std::string_view, 9> kArgumentFields{"in",   "out",      "inout",         "scalar", "extent",
@@ -76,7 +62,9 @@ class KernelReader : DocumentReader {
     for (const FileField& field : table) read_field(field, sizes);
     if (!numpy_.empty()) spec_.reference = numpy_reference(spec_, numpy_, numpy_place_);
     try {
-      return {TunableKernel(spec_), sizes, error(place_of(table, "arguments", ""), "").what()};
+      TunableKernel kernel(spec_);
+      if (!spec_.file.empty()) add_file(spec_.file, kernel.family().sources());
+      return {std::move(kernel), sizes, error(place_of(table, "arguments", ""), "").what(), files_};
     } catch (const KernelSpecError& problem) {
       throw error(place_of(table, problem.field(), problem.item()), problem.what());
     } catch (const Error& problem) {
@@ -85,6 +73,11 @@ class KernelReader : DocumentReader {
   }
 
  private:
+  void add_file(const fs::path& file, std::span<const SourceFile> headers) {
+    files_.push_back(file);
+    for (const SourceFile& header : headers) files_.push_back(file.parent_path() / header.name);
+  }
+
   void read_field(const FileField& field, std::string& sizes) {
     const auto texts = [&] {
       std::vector<std::string> all;
@@ -169,6 +162,7 @@ class KernelReader : DocumentReader {
   /// that Hone wrote, the grid is a parameter, too.
   void import_parameters(const FileField& field, const std::string& file) {
     DocumentText document = located(field.value.at, [&] { return read_document_file(folder_ / file, "Kernel Tuner"); });
+    add_file(folder_ / file, {});
     std::string& text = document.text;
     text.erase(text.find_last_not_of(" \n\r\t") + 1);
     const std::string path = (folder_ / file).string();
@@ -247,7 +241,9 @@ class KernelReader : DocumentReader {
     }
     if (table.front().name == "source") return void(spec_.reference = KernelReference::kernel(text));
     try {
-      spec_.reference = KernelReference::kernel(read_kernel_file(folder_ / text, {""}).source);
+      const Unit unit = read_kernel_file(folder_ / text, {""});
+      add_file(folder_ / text, unit.headers);
+      spec_.reference = KernelReference::kernel(unit.source);
     } catch (const Error& problem) {
       throw error(table.front().value.at, problem.what());
     }
@@ -277,11 +273,13 @@ class KernelReader : DocumentReader {
   KernelSpec spec_;
   std::string numpy_, numpy_place_;  ///< the expression of the reference, and "axpy.toml:10:23: "; "" if there is none
   std::deque<std::string> names_;  ///< what the parameters' views point into
+  std::vector<fs::path> files_;    ///< as KernelFileContent has them
 };
 
 /// A kernel file that was read.
 struct LoadedKernel {
   std::string path, typed_path, sizes, arguments_place;
+  std::vector<fs::path> files;
   TunableKernel kernel;
   FamilyRow row;
   bool is_current = true;  ///< it was read for the command that runs
@@ -309,7 +307,8 @@ LoadedKernel& load(const fs::path& path) {
   const KernelFileContent content =
       read_kernel(document.text, document.format, printable(path.string()), path.parent_path());
   LoadedKernel& loaded = loaded_kernels().emplace_back(
-      LoadedKernel{absolute, path.string(), content.sizes, content.arguments_place, content.kernel, {}});
+      LoadedKernel{absolute, path.string(), content.sizes, content.arguments_place, content.files, content.kernel, {}});
+  loaded.files.push_back(path);
   const KernelFamily& family = loaded.kernel.family();
   if (loaded.sizes.empty()) loaded.sizes = kUsualSizes[family.extent_names().size() - 1];
   loaded.row = {.family = [&family]() -> const KernelFamily& { return family; },
@@ -371,6 +370,11 @@ const TunableKernel& kernel_in_file(const fs::path& path) { return load(path).ke
 std::string kernel_file_of(const KernelFamily& family) {
   const LoadedKernel* const loaded = loaded_from_file(family);
   return loaded ? loaded->typed_path : "";
+}
+
+std::vector<fs::path> source_files(const KernelFamily& family) {
+  const LoadedKernel* const loaded = loaded_from_file(family);
+  return loaded ? loaded->files : std::vector<fs::path>();
 }
 
 std::string tune_words(const Problem& problem) {

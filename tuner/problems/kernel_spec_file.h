@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <hone/error.h>
 #include <hone/tunable_kernel.h>
@@ -25,6 +26,7 @@ struct KernelFileContent {
   TunableKernel kernel;
   std::string sizes;            ///< what `hone tune` takes where --size says nothing; "" if the file does not say
   std::string arguments_place;  ///< of `arguments`, "axpy.toml:4:13: "
+  std::vector<std::filesystem::path> files;  ///< that it names, and those that they include
 };
 
 /// Grammar, as fields of TOML or JSON; they mean what the members of KernelSpec mean:
@@ -75,6 +77,9 @@ auto of_kernel_file(const KernelFamily& family, const Work& work) {
 
 /// The path of the file that a family was read from, as it was typed; "" for all other families.
 std::string kernel_file_of(const KernelFamily& family);
+
+/// The kernel file that a family was read from, and all files that were read for it; none for all other families.
+std::vector<std::filesystem::path> source_files(const KernelFamily& family);
 
 /// The arguments with which `hone tune` tunes one problem, as tune_arguments(), also of a family that was read from a
 /// file: "'axpy.toml' --size 2^20".

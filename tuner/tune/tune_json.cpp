@@ -88,6 +88,7 @@ Json tune_json(const CampaignResult& result, std::chrono::milliseconds elapsed, 
               {"verifying", result.times.verifying_ms},
               {"comparing_sizes", result.times.comparing_sizes_ms},
               {"storing", result.times.storing_ms},
+              {"failed", result.times.failed_ms},
               {"idle", result.times.idle_ms}}},
             {"interrupted", result.interrupted},
             {"out_of_budget", result.out_of_budget}};

@@ -131,6 +131,7 @@ std::string times_text(const CampaignTimes& times) {
                          Part(times.verifying_ms, "verifying"),
                          Part(times.comparing_sizes_ms, "comparing sizes"),
                          Part(times.storing_ms, "storing and the like"),
+                         Part(times.failed_ms, "problems without a winner"),
                          Part(times.idle_ms, "idle")};
   double all_ms = 0;
   for (const auto& part : parts) all_ms += part.first;
@@ -287,8 +288,11 @@ void print_summary(const CampaignResult& result, std::chrono::milliseconds elaps
     if (counts[i] > 0 || i == 0)
       totals += fmt::format("{}{} {}", totals.empty() ? "" : ", ", counts[i], kOutcomeWords[i]);
   }
-  context.out << fmt::format("\n{}; compiling {}, measuring {}, in all {}\n", totals, duration(compile_ms),
-                             duration(measure_ms), format_duration(elapsed));
+  // What a worker did that failed is not known apart.
+  std::string parts;
+  if (compile_ms + measure_ms > 0)
+    parts = fmt::format("compiling {}, measuring {}, ", duration(compile_ms), duration(measure_ms));
+  context.out << fmt::format("\n{}; {}in all {}\n", totals, parts, format_duration(elapsed));
   if (const std::string times = times_text(result.times); !times.empty())
     context.out << fmt::format("time of the devices: {}\n", times);
   print_measuring(result, context.out);

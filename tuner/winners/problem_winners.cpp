@@ -3,12 +3,19 @@
 #include <algorithm>
 #include <tuple>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <hone/sdk/source_digest.h>
+#include <hone/tune_arguments.h>
 
 #include "cache/identity.h"
 #include "tuner/problems/problem_text.h"
+#include "tuner/text/command_error.h"
+#include "tuner/text/table.h"
 #include "tuner/winners/device_filter.h"
 #include "tuner/winners/stored_facts.h"
+#include "tuner/winners/winner_detail.h"
 
 namespace hone::tuner {
 
@@ -33,6 +40,21 @@ std::vector<StoredWinner> winners_of(const std::vector<StoredWinner>& all, const
     }
   }
   return winners;
+}
+
+std::vector<StoredWinner> winners_on(const std::vector<StoredWinner>& all, const Problem& problem,
+                                     const std::string& device, Objective objective,
+                                     const std::filesystem::path& path) {
+  std::vector<StoredWinner> winners = winners_of(all, problem, device, objective);
+  if (!winners.empty()) return winners;
+  winners = winners_of(all, problem, "", objective);
+  if (winners.empty()) return winners;
+  std::vector<std::string> devices;
+  for (const StoredWinner& stored : winners) devices.push_back(device_text(stored.key.device));
+  throw CommandError(ExitCode::not_tuned,
+                     printable(fmt::format("no winner of {} in {} matches --device {}; it has those of: {}",
+                                           problem_label(problem), path.string(), shell_quoted(device),
+                                           fmt::join(devices, "; "))));
 }
 
 bool is_of_source(const StoredWinner& stored, const Problem& problem) {

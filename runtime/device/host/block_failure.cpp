@@ -81,11 +81,10 @@ std::string_view what_to_do(const BlockFailure& f) {
     case Kind::deadlock: return "let all threads that wait for each other reach the same meeting point";
     case Kind::stack_overflow: return "use smaller local arrays and less recursion";
     case Kind::wild_access:
-      return "compare indices with the sizes of the buffers, and arguments with the kernel's parameters; hone check finds "
-             "the source line";
+      return "compare indices with the sizes of the buffers, and arguments with the kernel's parameters";
     case Kind::undefined_operation:
       return "look for an index, a divisor or a shift that is a constant and wrong, and for a function that ends without "
-             "its return; hone check finds the source line";
+             "its return";
     case Kind::arithmetic_fault: return "a GPU gives some value instead; do not divide where the divisor is 0";
     case Kind::signed_overflow:
       return "compute it in a wider type, as (long long)y * width + x does, or in an unsigned one if it shall wrap";
@@ -111,9 +110,15 @@ std::string_view what_to_do(const BlockFailure& f) {
   }
 }
 
+/// True if a thread was stopped by a signal, and not in an operation that knows its line.
+bool is_without_line(const BlockFailure& f) {
+  return f.kind == Kind::wild_access || f.kind == Kind::undefined_operation;
+}
+
 }  // namespace
 
-std::string describe(const BlockFailure& failure, const std::string& kernel, const std::string& details) {
+std::string describe(const BlockFailure& failure, const std::string& kernel, bool is_checked,
+                     const std::string& details) {
   std::string text = fmt::format("the host device stopped kernel {} in block {}: {}", kernel, spell(failure.block),
                                  what_was_found(failure));
   for (int i = 0; i < failure.lane_count; ++i) {
@@ -124,6 +129,7 @@ std::string describe(const BlockFailure& failure, const std::string& kernel, con
   text += details;
   const std::string_view advice = what_to_do(failure);
   if (!advice.empty()) text += fmt::format("\n  {}", advice);
+  if (!is_checked && is_without_line(failure)) text += "; hone check finds the source line";
   return text;
 }
 

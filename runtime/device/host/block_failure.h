@@ -69,7 +69,9 @@ struct BlockFailure {
 };
 
 /// Says what was found, where, on both sides, and what to do, in the last line. `kernel` names entry and unit;
-/// `details` are lines that say more, each after a line break.
-std::string describe(const BlockFailure& failure, const std::string& kernel, const std::string& details = "");
+/// `is_checked`: a check has looked for the line in the source. `details` are lines that say more, each after a line
+/// break.
+std::string describe(const BlockFailure& failure, const std::string& kernel, bool is_checked,
+                     const std::string& details);
 
 }  // namespace hone

@@ -372,9 +372,11 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream strea
       details = options_.describe_address(first_failure.number);
       if (details.empty()) details = array_at(first_failure.number, launch);
     }
-    const std::string line = first_failure.code_address != 0 ? options_.describe_code(first_failure.code_address) : "";
+    const bool is_checked = options_.describe_code != nullptr;
+    const std::string line =
+        is_checked && first_failure.code_address != 0 ? options_.describe_code(first_failure.code_address) : "";
     if (!line.empty()) details += "\n  it was stopped at " + line;
-    throw Error(ErrorCode::device_failed, describe(first_failure, kernel.label, details));
+    throw Error(ErrorCode::device_failed, describe(first_failure, kernel.label, is_checked, details));
   }
 }
 

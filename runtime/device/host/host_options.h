@@ -48,8 +48,9 @@ struct HostOptions {
   /// Hears of a failure before launch() throws it.
   std::function<void(const BlockFailure&)> on_failure = [](const BlockFailure&) {};
 
-  /// The line of an address in the module that a kernel was stopped at; "" when it is not known.
-  std::function<std::string(std::uint64_t)> describe_code = [](std::uint64_t) { return std::string(); };
+  /// The line of an address in the module that a kernel was stopped at; "" when it is not known. Null: no check looks
+  /// for it.
+  std::function<std::string(std::uint64_t)> describe_code = nullptr;
 
   /// Says in a report what lies at or near an address that a kernel should not have touched; "" when nothing does.
   std::function<std::string(std::uintptr_t)> describe_address = [](std::uintptr_t) { return std::string(); };

@@ -226,8 +226,11 @@ const ParameterSpace& ColumnsPolicy::space() {
 const KernelFamily& reduce_columns_family() { return the_family<ReduceColumnsFamily>(); }
 
 Problem reduce_columns_problem(const ReduceSpec& spec, const ColumnsShape& shape, std::uint32_t alignment) {
-  if (shape.inner == 1 && (shape.pitch == 0 || shape.pitch == 1))
-    return reduce_rows_problem(spec, {.rows = shape.outer, .columns = shape.reduced}, alignment);
+  if (shape.inner == 1 && (shape.pitch == 0 || shape.pitch == 1)) {
+    // What is refused is refused as columns, which is what was asked for.
+    const Problem rows = reduce_rows_problem(spec, {.rows = shape.outer, .columns = shape.reduced}, alignment);
+    if (reduce_rows_family().refuse(rows).empty()) return rows;
+  }
   return axis_problem(reduce_columns_family(), spec, {shape.outer, shape.reduced, shape.inner}, shape.pitch,
                       shape.inner, alignment);
 }

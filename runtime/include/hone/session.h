@@ -195,9 +195,9 @@ class Session {
   /// compile_failed, device_failed, device_lost, out_of_memory.
   Choice launch(const Problem& problem, std::span<void* const> buffers, Stream stream);
 
-  /// The same for a kernel of one's own (hone/tunable_kernel.h): session.launch(axpy, {2.5f, x, y}, n, stream).
-  /// `values` are its arguments in order, without those that follow from the extents. If an extent is 0, nothing is
-  /// launched, and the Choice has no winner. Throws invalid_argument, too, where the values do not fit the arguments.
+  /// For a kernel of one's own (hone/tunable_kernel.h): session.launch(axpy, {2.5f, x, y}, n, stream). `values` are its
+  /// arguments in order, but for extents. If an extent is 0, nothing is launched, and the Choice has no winner. Throws
+  /// invalid_argument, too, for values that do not fit, and for a written array that overlaps another in a part.
   Choice launch(const TunableKernel& kernel, std::initializer_list<KernelValue> values, const KernelExtents& extents,
                 Stream stream);
   Choice launch(const TunableKernel& kernel, std::span<const KernelValue> values, const KernelExtents& extents,

@@ -85,10 +85,13 @@ TEST_F(CacheSnapshot, WithoutTrialsOrCodeItIsSmaller) {
   EXPECT_EQ(found(target_, 4), 2);
 }
 
-TEST_F(CacheSnapshot, ReplacesAnEarlierOneOrACacheAndNothingElse) {
+TEST_F(CacheSnapshot, ReplacesAnEarlierOneAndNothingElse) {
   fill(file_, {1});
   snapshot(file_, target_, {});
   snapshot(file_, target_, {});
+  fs::copy_file(file_, folder_ / "cache.sqlite");
+  EXPECT_EQ(fault_of([&] { snapshot(target_, folder_ / "cache.sqlite", {}); }, folder_ / "cache.sqlite", "0444"),
+            StoreFault::read_only);
   write_text(other_, "a letter to somebody, which nobody wants to lose because of a name that was mistyped");
   EXPECT_EQ(fault_of([&] { snapshot(file_, other_, {}); }, other_, "another kind"), StoreFault::not_a_database);
   fs::create_symlink(file_, folder_ / "link.sqlite");

@@ -310,6 +310,25 @@ TEST(ChooseByModel, TakesAnotherPolicyWhereTheCodeOfTheFirstHoldsLess) {
   EXPECT_LE(crowded.compiles(), kMostFirstChoices);
 }
 
+TEST(ChooseByModel, CompilesSomeOfManyPoliciesWhereNoneIsResidentAndSmallBlocksTowardsTheEnd) {
+  TotalFamily family({.space = ParameterSpace{{{"threads", {1024, 512, 256, 128, 64, 32}},
+                                               {"work", {1, 2, 4, 8, 16, 32, 64, 128, 256}},
+                                               {"finish", {0, 1}, {"alone", "joined"}}}}});
+  for (const bool fits_in_small : {false, true}) {
+    FakeDevice device;
+    device.script = [&](std::string_view source) {
+      return FakeKernel{.resident_blocks = fits_in_small && source.starts_with("threads=32 ") ? 1 : 0};
+    };
+    BinaryMemo memo;
+    const auto choose = [&] { return choose_by_model(device, family.problem(100'000), 131072, memo); };
+    if (fits_in_small)
+      EXPECT_THAT(family.space().to_string(choose().trial.candidate.policy), testing::StartsWith("threads=32 "));
+    else
+      EXPECT_THROW(choose(), Error);
+    EXPECT_LE(device.compiles(), 32);
+  }
+}
+
 TEST(ChooseByModel, SaysWhyNothingWorks) {
   FakeDevice device;
   device.script = [](std::string_view) { return FakeKernel{.compile_error = "line 3: no"}; };

@@ -101,6 +101,48 @@ class KernelSpecTest : public DeviceTest {
   TempFolder folder_;
 };
 
+/// y[i] = x[i] + 1.
+KernelSpec next() {
+  return {.source = R"(extern "C" __global__ void next(const float* x, float* y, int n) {
+  const int i = blockIdx.x * block_threads + threadIdx.x;
+  if (i < n) y[i] = x[i] + 1;
+})",
+          .parameters = {ordinal("block_threads", {64})},
+          .arguments = {in<float>("x"), out<float>("y"), extent<int>("n")}};
+}
+
+TEST_F(KernelSpecTest, ArraysThatOverlapWhatIsWrittenAreRefused) {
+  Session session(device_, quick());
+  const TunableKernel kernel(next()), updating(axpy());
+  std::vector<float> values(101);
+  std::iota(values.begin(), values.end(), 0.0f);
+  const auto array = upload(values);
+  const float* const first = array.data;
+  const auto refusal = [&](auto&& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      return error.what();
+    }
+    return "it was launched";
+  };
+  const auto refusal_of = [&](const float* x, const float* y) {
+    return refusal([&] { session.launch(kernel, {x, y}, 100, nullptr); });
+  };
+  EXPECT_THAT(refusal_of(first, first + 1), Names("next", "x at", "y at", "overlap", "in place"));
+  EXPECT_THAT(refusal_of(first + 1, first), HasSubstr("overlap"));
+  EXPECT_THAT(refusal([&] { session.launch(updating, {2.0f, first, first + 1}, 100, nullptr); }),
+              Names("x at", "y at", "overlap"));
+  EXPECT_EQ(array.memory.to_host<float>(), values);
+
+  session.launch(kernel, {first, first}, 100, nullptr);
+  session.launch(kernel, {first + 50, first}, 50, nullptr);
+  const std::vector<float> result = array.memory.to_host<float>();
+  EXPECT_EQ(result[0], 52);
+  EXPECT_EQ(result[99], 100);
+}
+
 TEST_F(KernelSpecTest, ComputesWhatItSaysForEverySizeAndFindsItsWinnerAgain) {
   const std::vector<float> x = random_values<float>(3000);
   for (const ChoiceSource source : {ChoiceSource::tuned, ChoiceSource::cache}) {

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <fstream>
+#include <iterator>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -113,6 +115,17 @@ TEST_F(SessionShipped, OneThatDoesNotVerifyIsDroppedAndReportedOnce) {
   EXPECT_THAT(reports_[0], Names("total", std::string(kBest)));
   EXPECT_THAT(store().winners(), IsEmpty());
   is_wrong_ = false;
+}
+
+TEST_F(SessionShipped, OneOfMoreBlocksThanAGridHasIsReportedWithThem) {
+  std::ifstream shipped(file_);
+  std::string text{std::istreambuf_iterator<char>(shipped), {}};
+  text = std::regex_replace(text, std::regex("blocks=[0-9]+"), "blocks=9999999999999");
+  std::ofstream(file_) << text;
+  Session session(device_, with_shipped(MissPolicy::error));
+  EXPECT_THROW(session.prepare(family_.problem(kSize)), Error);
+  ASSERT_THAT(reports_, SizeIs(1));
+  EXPECT_THAT(reports_[0], Names("9999999999999 blocks", "2147483647"));
 }
 
 TEST_F(SessionShipped, AreLentToOtherAlignments) {

@@ -82,6 +82,7 @@ TEST(ReduceRowsProblem, APitchWithoutGapsIsNone) {
 TEST(ReduceColumnsProblem, AnInnerExtentOfOneMakesRows) {
   EXPECT_EQ(columns({.outer = 5, .reduced = 7, .inner = 1}).family, &reduce_rows_family());
   EXPECT_EQ(columns({.outer = 5, .reduced = 7, .inner = 1, .pitch = 2}).family, &reduce_columns_family());
+  EXPECT_EQ(columns({.outer = 1, .reduced = kLargest, .inner = 1}).family, &reduce_columns_family()) << "refused";
 }
 
 TEST(ReduceAxisFamilies, RefuseShapesByName) {

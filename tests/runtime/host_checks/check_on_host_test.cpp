@@ -198,8 +198,13 @@ TEST(CheckOnHost, NullPointersThatTheCompilerSeesAreFound) {
                                  "int* p = nullptr;\nout[0] += *p;", "int* p = nullptr;\n*p = 1;"})
     EXPECT_THAT(check_on_host(check_of(body)).failure,
                 AllOf(Names("address 0x0"), HasLine("stopped at", "unit.cu:3"),
-                      Not(testing::HasSubstr("hone-compile"))))
+                      Not(testing::HasSubstr("hone-compile")), Not(testing::HasSubstr("hone check"))))
         << body;
+  for (const char* const access : {"atomicAdd(p + 3, 1)", "atomicAdd((float*)p + 3, 1.f)", "atomicMax(p + 3, 1)",
+                                   "atomicCAS(p + 3, 1, 2)", "out[0] = __ldg(p + 3)", "__stcg(p + 3, 1)"})
+    EXPECT_THAT(check_on_host(check_of(std::string("int* p = nullptr;\n") + access + ";")).failure,
+                AllOf(Names("address 0xc"), HasLine("stopped at", "unit.cu:3")))
+        << access;
   HostCheck check = check_of("load(out);");
   check.unit.source.insert(0, "__device__ void load(int* out) {\n  int* p = nullptr;\n  out[0] = *p;\n}\n");
   EXPECT_THAT(check_on_host(check).failure, AllOf(Names("address 0x0"), HasLine("stopped at", "unit.cu:3")));

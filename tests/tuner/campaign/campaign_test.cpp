@@ -71,6 +71,7 @@ TEST_F(CampaignTest, AFullDiskIsSaidOfTheProblemThatCouldNotBeStored) {
   EXPECT_EQ(result.items[0].outcome, Outcome::kept);
   EXPECT_EQ(result.items[1].outcome, Outcome::not_stored);
   EXPECT_EQ(result.items[1].reason, result.cache_failure);
+  EXPECT_GT(result.times.failed_ms, result.times.idle_ms);
   EXPECT_FALSE(result.interrupted);
   EXPECT_EQ(tunings(), before);
   EXPECT_EQ(run({sum_of(4096)}, options()).items[0].outcome, Outcome::tuned) << "there is room again";

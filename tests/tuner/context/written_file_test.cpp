@@ -7,7 +7,9 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <hone/error.h>
 
@@ -28,8 +30,8 @@ std::string content_of(const fs::path& path) {
 
 class WrittenFileTest : public ::testing::Test {
  protected:
-  void write(const fs::path& path, std::string_view text) {
-    WrittenFile file(path, standard_output_);
+  void write(const fs::path& path, std::string_view text, const std::vector<fs::path>& read_files = {}) {
+    WrittenFile file(path, standard_output_, read_files);
     file.stream() << text;
     file.finish();
   }
@@ -38,6 +40,15 @@ class WrittenFileTest : public ::testing::Test {
       write(path, std::string(1 << 20, 'x'));
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::io_failed);
+      return error.what();
+    }
+    return "it was written";
+  }
+  std::string refusal_of(const fs::path& path, const std::vector<fs::path>& read_files = {}) {
+    try {
+      write(path, "floats", read_files);
+    } catch (const CommandError& error) {
+      EXPECT_EQ(error.code(), ExitCode::usage);
       return error.what();
     }
     return "it was written";
@@ -88,17 +99,8 @@ TEST_F(WrittenFileTest, ADatabaseIsNotReplacedUnderAnyName) {
   testing::write_file(path, content);
   fs::create_symlink("cache.sqlite", folder_ / "link");
   fs::create_hard_link(path, folder_ / "other name");
-  const auto refusal = [&](const fs::path& name) -> std::string {
-    try {
-      write(name, "floats");
-    } catch (const CommandError& error) {
-      EXPECT_EQ(error.code(), ExitCode::usage);
-      return error.what();
-    }
-    return "";
-  };
   for (const char* const name : {"cache.sqlite", "link", "other name"})
-    EXPECT_THAT(refusal(folder_ / name), Names(name, "database", "SQLite", "another file"));
+    EXPECT_THAT(refusal_of(folder_ / name), Names(name, "database", "SQLite", "another file"));
   EXPECT_EQ(content_of(path), content);
   EXPECT_EQ(files(), 3U);
 
@@ -107,6 +109,30 @@ TEST_F(WrittenFileTest, ADatabaseIsNotReplacedUnderAnyName) {
   testing::write_file(folder_ / "new.sqlite", content);  // the command's session has made it
   EXPECT_THROW(file.finish(), CommandError);
   EXPECT_EQ(content_of(folder_ / "new.sqlite"), content);
+}
+
+TEST_F(WrittenFileTest, WhatBelongsToADatabaseIsNotReplaced) {
+  testing::write_file(folder_ / "cache.sqlite", std::string_view("SQLite format 3\0 and the rest", 30));
+  fs::create_symlink("cache.sqlite-journal", folder_ / "link");
+  for (const char* const name : {"cache.sqlite-journal", "cache.sqlite-wal", "cache.sqlite-shm", "cache.sqlite.machine",
+                                 "cache.sqlite.host.tuning", "cache.sqlite.cuda:0.tuning", "link"})
+    EXPECT_THAT(refusal_of(folder_ / name), Names(name, "database", "cache.sqlite'", "another file"));
+  EXPECT_EQ(files(), 2U);
+
+  for (const char* const name : {"other-journal", "-wal", ".tuning", "host.tuning", "cache.sqlite.npy"})
+    write(folder_ / name, "floats");
+  EXPECT_EQ(files(), 7U);
+}
+
+TEST_F(WrittenFileTest, ASourceIsNotReplacedUnderAnyName) {
+  const fs::path source = folder_ / "axpy.cu";
+  testing::write_file(source, "code");
+  fs::create_symlink("axpy.cu", folder_ / "link");
+  fs::create_hard_link(source, folder_ / "other name");
+  for (const char* const name : {"axpy.cu", "link", "other name"})
+    EXPECT_THAT(refusal_of(folder_ / name, {folder_ / "no.toml", source}), Names(name, "read", "another file"));
+  EXPECT_EQ(content_of(source), "code");
+  write(folder_ / "axpy_tuned.cu", "code", {source});
 }
 
 TEST_F(WrittenFileTest, AFifoIsWrittenToAndStays) {

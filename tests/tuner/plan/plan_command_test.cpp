@@ -85,6 +85,30 @@ TEST_F(PlanCommand, AnArchitectureThatNvrtcDoesNotKnowIsNamedWithThoseItKnows) {
   EXPECT_THAT(run.err, Names("sm_91", "sm_90", "sm_100", "HONE_NVRTC"));
 }
 
+TEST_F(PlanCommand, AGpuWithoutRegistersForAnyBlockIsRefusedWithoutCompiling) {
+  auto facts = facts_json(find_known_gpu("h100")->facts);
+  facts["registers_per_sm"] = facts["registers_per_block"] = 256;
+  write_file(folder_ / "gpu.json", facts.dump());
+  const CommandRun run = run_hone({"plan", "--gpu", (folder_ / "gpu.json").string(), "--size", "2^20"});
+  EXPECT_EQ(run.code, 6);
+  EXPECT_EQ(run.out, "");
+  EXPECT_THAT(run.err, Names("sum f32", "no block"));
+}
+
+TEST_F(PlanCommand, OneSmWithSlowMemoryHasCandidates) {
+  auto facts = facts_json(find_known_gpu("h100")->facts);
+  facts["sm_count"] = 1;
+  facts["memory_clock_khz"] = 1000;
+  facts["memory_bus_bits"] = 8;
+  write_file(folder_ / "gpu.json", facts.dump());
+  const CommandRun run = run_hone(
+      {"plan", "--gpu", (folder_ / "gpu.json").string(), "--size", "2^20", "--policies", "2", "--json"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const json problem = json::parse(run.out).at("problems").at(0);
+  EXPECT_FALSE(problem.at("candidates").empty());
+  EXPECT_EQ(problem.at("predicted_winner").at("policy"), problem.at("candidates").at(0).at("policy"));
+}
+
 TEST_F(PlanCommand, AFileThatCannotBeWrittenIsSaid) {
   const CommandRun run = run_hone({"plan", "--gpu", "h100", "--size", "2^12", "-o", "/proc/no/winners.sqlite"});
   EXPECT_EQ(run.code, 5);

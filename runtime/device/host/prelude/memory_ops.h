@@ -1,4 +1,5 @@
-// Atomics, fences and the loads and stores with a cache hint.
+// Atomics, fences and the loads and stores with a cache hint. What touches memory is always inlined, so that the
+// report of an access that faults has the line that calls it.
 #pragma once
 
 namespace hone_host {
@@ -11,7 +12,7 @@ __attribute__((no_sanitize("thread"))) inline void count_poll(Site site) {
 }
 
 /// Relaxed, as CUDA's are: ordering is what __threadfence() is for, and a race checker must see when it is missing.
-template <class T, class Change>
+template <class T, class Change> __forceinline__
 T atomic_update(T* address, Change change, Site site) {
   count_poll(site);
   T old;
@@ -37,22 +38,22 @@ using Same = typename Identity<T>::type;
 
 }  // namespace hone_host
 
-template <hone_host::AtomicInteger T>
+template <hone_host::AtomicInteger T> __forceinline__
 T atomicAdd(T* address, hone_host::Same<T> value, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   hone_host::count_poll({file, line});
   return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
 }
-template <hone_host::AtomicFloat T>
+template <hone_host::AtomicFloat T> __forceinline__
 T atomicAdd(T* address, hone_host::Same<T> value, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   return hone_host::atomic_update(address, [value](T old) { return old + value; }, {file, line});
 }
-template <hone_host::AtomicInteger T>
+template <hone_host::AtomicInteger T> __forceinline__
 T atomicSub(T* address, hone_host::Same<T> value, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   hone_host::count_poll({file, line});
   return __atomic_fetch_sub(address, value, __ATOMIC_RELAXED);
 }
 template <class T>
-  requires hone_host::AtomicInteger<T> || hone_host::AtomicFloat<T>
+  requires hone_host::AtomicInteger<T> || hone_host::AtomicFloat<T> __forceinline__
 T atomicExch(T* address, hone_host::Same<T> value, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   hone_host::count_poll({file, line});
   T old;
@@ -60,41 +61,41 @@ T atomicExch(T* address, hone_host::Same<T> value, const char* file = __builtin_
   return old;
 }
 template <class T>
-  requires hone_host::AtomicInteger<T> || __is_same(T, unsigned short)
+  requires hone_host::AtomicInteger<T> || __is_same(T, unsigned short) __forceinline__
 T atomicCAS(T* address, hone_host::Same<T> expected, hone_host::Same<T> value, const char* file = __builtin_FILE(),
             int line = __builtin_LINE()) {
   hone_host::count_poll({file, line});
   __atomic_compare_exchange(address, &expected, &value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 }
-template <hone_host::AtomicInteger T>
+template <hone_host::AtomicInteger T> __forceinline__
 T atomicMin(T* address, hone_host::Same<T> value, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   return hone_host::atomic_update(address, [value](T old) { return value < old ? value : old; }, {file, line});
 }
-template <hone_host::AtomicInteger T>
+template <hone_host::AtomicInteger T> __forceinline__
 T atomicMax(T* address, hone_host::Same<T> value, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   return hone_host::atomic_update(address, [value](T old) { return old < value ? value : old; }, {file, line});
 }
-inline unsigned atomicInc(unsigned* address, unsigned limit, const char* file = __builtin_FILE(),
+__forceinline__ unsigned atomicInc(unsigned* address, unsigned limit, const char* file = __builtin_FILE(),
                           int line = __builtin_LINE()) {
   return hone_host::atomic_update(address, [limit](unsigned old) { return old >= limit ? 0u : old + 1; }, {file, line});
 }
-inline unsigned atomicDec(unsigned* address, unsigned limit, const char* file = __builtin_FILE(),
+__forceinline__ unsigned atomicDec(unsigned* address, unsigned limit, const char* file = __builtin_FILE(),
                           int line = __builtin_LINE()) {
   return hone_host::atomic_update(
       address, [limit](unsigned old) { return old == 0 || old > limit ? limit : old - 1; }, {file, line});
 }
-template <hone_host::AtomicInteger T>
+template <hone_host::AtomicInteger T> __forceinline__
 T atomicAnd(T* address, hone_host::Same<T> value, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   hone_host::count_poll({file, line});
   return __atomic_fetch_and(address, value, __ATOMIC_RELAXED);
 }
-template <hone_host::AtomicInteger T>
+template <hone_host::AtomicInteger T> __forceinline__
 T atomicOr(T* address, hone_host::Same<T> value, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   hone_host::count_poll({file, line});
   return __atomic_fetch_or(address, value, __ATOMIC_RELAXED);
 }
-template <hone_host::AtomicInteger T>
+template <hone_host::AtomicInteger T> __forceinline__
 T atomicXor(T* address, hone_host::Same<T> value, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   hone_host::count_poll({file, line});
   return __atomic_fetch_xor(address, value, __ATOMIC_RELAXED);
@@ -116,23 +117,23 @@ inline void __nanosleep(unsigned, const char* file = __builtin_FILE(), int line 
 }
 
 // A cache hint means nothing here: these are plain loads and stores, and a race checker treats them as such.
-template <class T>
+template <class T> __forceinline__
 T __ldg(const T* address) { return *address; }
-template <class T>
+template <class T> __forceinline__
 T __ldcg(const T* address) { return *address; }
-template <class T>
+template <class T> __forceinline__
 T __ldca(const T* address) { return *address; }
-template <class T>
+template <class T> __forceinline__
 T __ldcs(const T* address) { return *address; }
-template <class T>
+template <class T> __forceinline__
 T __ldlu(const T* address) { return *address; }
-template <class T>
+template <class T> __forceinline__
 T __ldcv(const T* address) { return *static_cast<const volatile T*>(address); }
-template <class T>
+template <class T> __forceinline__
 void __stwb(T* address, hone_host::Same<T> value) { *address = value; }
-template <class T>
+template <class T> __forceinline__
 void __stcg(T* address, hone_host::Same<T> value) { *address = value; }
-template <class T>
+template <class T> __forceinline__
 void __stcs(T* address, hone_host::Same<T> value) { *address = value; }
-template <class T>
+template <class T> __forceinline__
 void __stwt(T* address, hone_host::Same<T> value) { *address = value; }

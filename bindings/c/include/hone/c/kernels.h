@@ -83,7 +83,8 @@ HONE_API hone_status hone_kernel_elements(const hone_kernel* kernel, const int64
                                           int64_t* elements, int32_t array_count);
 
 /* Arrays and scalars are in the kernel's order. A scalar that its type cannot be is HONE_INVALID_ARGUMENT, as is an
- * integer of 2^53 or more on either side of 0, since a double may stand for several of them; pass it in an array. If an
+ * integer of 2^53 or more on either side of 0, since a double may stand for several of them; pass it in an array. So is
+ * an array that is written and shares memory with another, unless that is only read and is the very same array. If an
  * extent is 0, nothing is launched. */
 HONE_API hone_status hone_kernel_launch(hone_session* session, const hone_kernel* kernel, void* const* arrays,
                                         int32_t array_count, const double* scalars, int32_t scalar_count,
