@@ -83,7 +83,7 @@ Table& table() {
 }
 
 double scale() {
-  return 0.1 * test::share();
+  return 0.2 * test::share();
 }
 
 std::string describe(int status) {
