@@ -46,8 +46,8 @@ class Campaign {
 /// returns, without running destructors or exit handlers; an exception ends it with 250.
 int status_of_child(const std::function<int()>& work);
 
-/// How many cases a campaign of `usual` random cases runs: a fifth, times HONE_TEST_SHARE, which scripts/faults sets to 5
-/// and more.
+/// How many cases a campaign of `usual` random cases runs: a fifth, times HONE_TEST_SHARE, which scripts/faults sets to
+/// 5 and more.
 int scaled(int usual);
 
 /// Returns true in a build with AddressSanitizer or ThreadSanitizer.
