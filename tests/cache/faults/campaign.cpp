@@ -10,11 +10,12 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <stdexcept>
 #include <vector>
+
+#include "tests/support/share.h"
 
 /// clang's: writes what a process that ends with _exit() has counted. Absent unless coverage is measured.
 extern "C" int __llvm_profile_write_file() __attribute__((weak));
@@ -82,9 +83,7 @@ Table& table() {
 }
 
 double scale() {
-  const double share = is_sanitized() ? 0.05 : 1;
-  const char* const text = std::getenv("HONE_FAULT_SCALE");
-  return share * (text != nullptr ? std::strtod(text, nullptr) : 1);
+  return 0.2 * test::share();
 }
 
 std::string describe(int status) {

@@ -46,15 +46,15 @@ class Campaign {
 /// returns, without running destructors or exit handlers; an exception ends it with 250.
 int status_of_child(const std::function<int()>& work);
 
-/// How many cases a campaign of `usual` random cases runs: fewer in a sanitizer's build, which is slow, and more or
-/// fewer as the environment says: HONE_FAULT_SCALE multiplies them.
+/// How many cases a campaign of `usual` random cases runs: a fifth, times HONE_TEST_SHARE, which scripts/faults sets to
+/// 5 and more.
 int scaled(int usual);
 
 /// Returns true in a build with AddressSanitizer or ThreadSanitizer.
 bool is_sanitized();
 
-/// A campaign over all points runs each `usual`-th of them; in a sanitizer's build, or with HONE_FAULT_SCALE below 1,
-/// fewer, and with one above 1 more.
+/// A campaign over all points that scripts/faults runs at each `usual`-th of them: a fifth of these, times
+/// HONE_TEST_SHARE.
 int stride_of(int usual);
 
 }  // namespace hone::cache

@@ -43,7 +43,7 @@ class CacheSurroundings : public testing::Test {
   Ledger ledger_;
 };
 
-/// A minute with HONE_FAULT_SCALE=10.
+/// A minute with HONE_TEST_SHARE=50.
 TEST_F(CacheSurroundings, LookupsInAFileThatStaysLockedTakeNoLongerThan50Ms) {
   publish(1);
   const Query query = query_of(varied_publication(1));

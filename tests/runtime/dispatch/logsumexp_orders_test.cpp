@@ -90,9 +90,11 @@ TYPED_TEST(LogsumexpOrders, WhatComesLateIsSeen) {
   const double highest = sizeof(TypeParam) == 8 ? std::numeric_limits<double>::max()
                          : kDTypeOf<TypeParam> == DType::f16 ? 65504
                                                              : std::ldexp(255.0, 120);
+  std::size_t turn = 0;
   // In a whole tile, or at the end, where elements are taken one by one.
   for (std::int64_t at : {this->kLength * 3 / 4, this->kLength - 1}) {
     for (double late : {kInfinity, kNan, highest, 65504.0, 30.0, 6.93, -highest, -kInfinity}) {
+      if (!test::in_share(turn++)) continue;
       this->expect_right(session, [&](std::int64_t i) { return i == at ? late : 0.25; });
       this->expect_right(session, [&](std::int64_t i) { return i == at ? late : -kInfinity; });
       this->expect_right(session, [&](std::int64_t i) { return i == at ? late : -highest; });

@@ -168,7 +168,8 @@ class MovedPolicies : public DeviceTest {
       if (is_wanted(policy) && reason_to_skip(largest, policy, device_->facts()).empty())
         allowed.push_back(policy);
     ASSERT_FALSE(allowed.empty()) << to_string(largest);
-    for (std::size_t i = first % allowed.size(); i < allowed.size(); i += step) policies.push_back(allowed[i]);
+    for (std::size_t i = first % allowed.size(); i < allowed.size(); i += step)
+      if (test::in_share(policies_met_++)) policies.push_back(allowed[i]);
     for (const Policy& policy : policies) units.push_back(unit_of(largest, policy));
     const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
     Workload workload(device_, largest, nullptr);
@@ -191,8 +192,7 @@ class MovedPolicies : public DeviceTest {
     }
   }
 
-  /// On the host the units are compiled one by one.
-  std::size_t step(std::size_t on_host) const { return is_cuda() ? 1 : on_host; }
+  std::size_t policies_met_ = 0;  ///< those of all problems of a test share it
 };
 
 TEST_F(MovedPolicies, OfTransposesAreRightInEveryOrderAndTile) {

@@ -51,7 +51,7 @@ TEST_F(NumericsResults, KernelsMeetTheExpectedBits) {
     if (!refusal_of(problem).empty()) continue;
     // The host compiles them one by one. CanonicalReduce has more kernels, against the definition, which meets each
     // line of the file in families_test.
-    if (++compared % 13 != 0 && !is_cuda()) continue;
+    if (!is_due(++compared, 13)) continue;
     const std::vector<std::byte> a = expected_bits_elements(expected.spec, 0, expected.n);
     const std::vector<std::byte> b = expected_bits_elements(expected.spec, expected.n, expected.n);
     for (const std::size_t offset : {std::size_t{0}, static_cast<std::size_t>(expected.n % 4)})
@@ -67,7 +67,7 @@ TEST_F(NumericsResults, ColumnsMeetTheExpectedBits) {
   std::size_t turn = 0;
   for (const ExpectedBits& expected : read_expected_bits()) {
     if (info(expected.spec.op).inputs != 1 || expected.n == 0) continue;
-    if (++turn % (test::kSanitized ? 97 : 41) != 0 && !is_cuda()) continue;  // the host compiles them one by one
+    if (!is_due(++turn, test::kSanitized ? 97 : 41)) continue;
     const auto odd = static_cast<std::int64_t>(turn);
     const std::int64_t n = expected.n, inner = 2 + odd % 6, pitch = inner + odd % 3, at = odd % inner;
     const std::vector<std::byte> column = expected_bits_elements(expected.spec, 0, n);
@@ -146,7 +146,7 @@ TEST_F(NumericsResults, SoftmaxMeetsTheExpectedBits) {
   std::ifstream file(HONE_EXPECTED_SOFTMAX_BITS);
   std::size_t lines = 0;
   for (std::string line; std::getline(file, line); ++lines) {
-    if (lines % (test::kSanitized ? 33 : 11) != 0 && !is_cuda()) continue;  // the host compiles them one by one
+    if (!is_due(lines, test::kSanitized ? 33 : 11)) continue;
     std::istringstream words(line);
     std::string op, dtype, value;
     std::int64_t n = 0;

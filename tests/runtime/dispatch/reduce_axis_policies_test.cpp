@@ -87,6 +87,7 @@ TEST_F(ReduceAxisPolicies, EveryWaySumsF32) {
   std::vector<Problem> problems = problems_of({});
   for (const Problem& each : problems_of({.numerics = Numerics::reproducible}))
     if (refusal_of(each).empty()) problems.push_back(each);
+  std::size_t turn = 0;
   for (const Problem& problem : problems) {
     // One policy of each way to share the work; on the host, which compiles them one by one, every third of these.
     std::vector<std::string> seen;
@@ -94,7 +95,7 @@ TEST_F(ReduceAxisPolicies, EveryWaySumsF32) {
       const std::string way = way_of(problem, policy);
       if (std::find(seen.begin(), seen.end(), way) != seen.end()) continue;
       seen.push_back(way);
-      if (seen.size() % 3 == 1 || is_cuda()) verify(problem, policy);
+      if ((seen.size() % 3 == 1 || is_cuda()) && test::in_share(turn++)) verify(problem, policy);
     }
     EXPECT_FALSE(seen.empty()) << to_string(problem);
   }
@@ -116,7 +117,7 @@ TEST_F(ReduceAxisPolicies, ReproducibleColumnsHaveTheBitsOfTheDefinition) {
         const ReduceSpec spec{.op = op.op, .dtype = dtype.dtype, .nan = nan, .numerics = Numerics::reproducible};
         if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype) || !spec.is_reproducible()) continue;
         if (nan == NanPolicy::ignore && !dtype.is_floating()) continue;
-        if (++turn % (test::kSanitized ? 29 : 7) != 0 && !is_cuda()) continue;  // the host compiles them one by one
+        if (!is_due(++turn, test::kSanitized ? 29 : 7)) continue;
         const auto& [shape, alignment] = shapes[turn / 7 % shapes.size()];
         const Problem problem = reduce_columns_problem(spec, shape, alignment);
         ASSERT_EQ(refusal_of(problem), "");
@@ -131,7 +132,7 @@ TEST_F(ReduceAxisPolicies, EveryOperationAndDTypeInSomeWay) {
   for (const ReduceOpInfo& op : kReduceOps)
     for (const DTypeInfo& dtype : kDTypes) {
       if (op.inputs != 1 || !reduce_supports(op.op, dtype.dtype)) continue;
-      if (++turn % 11 != 0 && !is_cuda()) continue;  // the host compiles them one by one
+      if (!is_due(++turn, 11)) continue;
       const std::vector<Problem> problems = problems_of({.op = op.op, .dtype = dtype.dtype});
       const Problem& problem = problems[turn * 7 % problems.size()];
       const std::vector<Policy> policies = policies_of(problem);

@@ -51,6 +51,8 @@ TEST_F(ReducePolicies, AllOfThemSumF32) {
   // On the host, with the fewest threads alone: each is a fiber.
   if (!is_cuda())
     std::erase_if(policies, [](const Policy& policy) { return policy.as<ReducePolicy>().block_threads != 128; });
+  std::size_t turn = 0;
+  std::erase_if(policies, [&turn](const Policy&) { return !test::in_share(turn++); });
   verify({ReduceOp::sum, DType::f32}, policies, {0, 1, 33, 4097, 20001}, 4);
 }
 
@@ -60,7 +62,7 @@ TEST_F(ReducePolicies, SomeOfThemForEveryOtherOperationAndDType) {
     for (const DTypeInfo& dtype : kDTypes) {
       if (!reduce_supports(op.op, dtype.dtype)) continue;
       ++turn;
-      if (!is_cuda() && turn % 11 != 0) continue;  // the host compiles them one by one
+      if (!is_due(turn, 11)) continue;
       const Problem problem = reduce_problem(op.op, dtype.dtype, 1);
       const auto alignment = static_cast<std::uint32_t>(turn % 2 == 0 ? kMaxAlignment : dtype.size_bytes);
       const std::vector<Policy> policies =
@@ -77,7 +79,7 @@ TEST_F(ReducePolicies, ReproducibleOnesHaveTheBitsOfTheDefinition) {
     for (const DTypeInfo& dtype : kDTypes) {
       const ReduceSpec spec{.op = op.op, .dtype = dtype.dtype, .numerics = Numerics::reproducible};
       if (!reduce_supports(op.op, dtype.dtype) || !spec.is_reproducible()) continue;
-      if (++turn % 3 != 0 && !is_cuda()) continue;  // the host compiles them one by one
+      if (!is_due(++turn, 3)) continue;
       const auto alignment = static_cast<std::uint32_t>(turn % 2 == 0 ? kMaxAlignment : dtype.size_bytes);
       const Problem problem = reduce_problem(spec, 1, alignment);
       if (!refusal_of(problem).empty()) continue;
@@ -89,6 +91,7 @@ TEST_F(ReducePolicies, ReproducibleOnesHaveTheBitsOfTheDefinition) {
 
 /// The most elements in a pack, and conversions of several at once.
 TEST_F(ReducePolicies, EveryVectorWidthForElementsOfAByte) {
+  std::size_t turn = 0;
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max})
     for (const DTypeInfo& dtype : kDTypes) {
       if (dtype.size_bytes != 1) continue;
@@ -100,6 +103,7 @@ TEST_F(ReducePolicies, EveryVectorWidthForElementsOfAByte) {
         if (reduce_family().is_valid(problem_class, policy, device_->facts()).empty()) policies.push_back(policy);
       }
       EXPECT_GE(policies.size(), is_cuda() ? 3u : 4u);
+      std::erase_if(policies, [&turn](const Policy&) { return !test::in_share(turn++); });
       verify({op, dtype.dtype}, policies, {0, 1, 31, 1023, 10007}, 1);
     }
 }

@@ -94,7 +94,9 @@ class ReduceOperation : public ReduceResults, public testing::WithParamInterface
 
 TEST_P(ReduceOperation, IsRightForEveryDTypeOnEveryKindOfInputAndOnNoneAtAll) {
   Session session(device_, quick());
+  auto turn = static_cast<std::size_t>(GetParam());
   for (DType dtype : dtypes()) {
+    if (!test::in_share(turn++)) continue;
     const ReduceSpec spec{.op = GetParam(), .dtype = dtype};
     for (std::string_view kind : reduce_reference::input_kinds(spec))
       for (std::int64_t n : {1, 2, 31, 32, 33, 127, 300})
@@ -105,8 +107,9 @@ TEST_P(ReduceOperation, IsRightForEveryDTypeOnEveryKindOfInputAndOnNoneAtAll) {
 
 TEST_P(ReduceOperation, IgnoresNansOnRequest) {
   Session session(device_, quick());
+  auto turn = static_cast<std::size_t>(GetParam());
   for (DType dtype : dtypes()) {
-    if (!info(dtype).is_floating()) continue;
+    if (!info(dtype).is_floating() || !test::in_share(turn++)) continue;
     const ReduceSpec spec{.op = GetParam(), .dtype = dtype, .nan = NanPolicy::ignore};
     for (std::string_view kind : reduce_reference::input_kinds(spec))
       for (std::int64_t n : {1, 33, 300}) expect_right(session, spec, n, kind, 1);
@@ -118,7 +121,9 @@ TEST_P(ReduceOperation, IsRightAcrossBlocksAndTiles) {
   // Some dtypes in turns, so that the operations together see all; each is compiled.
   const std::vector<DType> all = dtypes();
   const std::size_t step = is_cuda() ? 3 : 6;
-  for (std::size_t i = static_cast<std::size_t>(GetParam()) % step; i < all.size(); i += step) {
+  const auto op = static_cast<std::size_t>(GetParam());
+  for (std::size_t i = op % step; i < all.size(); i += step) {
+    if (!test::in_share(op + i / step)) continue;
     const ReduceSpec spec{.op = GetParam(), .dtype = all[i]};
     const auto kinds = reduce_reference::input_kinds(spec);
     for (std::int64_t n : {4095, 4096, 4097})
@@ -137,7 +142,7 @@ TEST_P(ReduceOperation, ConvertsToEveryAccumulatorAndResultThatMayBeChosen) {
         if (!reduce_accepts_accumulator(GetParam(), dtype, accumulator.dtype) ||
             !reduce_accepts_result(GetParam(), dtype, accumulator.dtype, result.dtype))
           continue;
-        if (!is_cuda() && ++turn % 47 != 0) continue;  // each is compiled
+        if (!is_due(++turn, 47)) continue;
         const ReduceSpec spec{
             .op = GetParam(), .dtype = dtype, .accumulator = accumulator.dtype, .result = result.dtype};
         for (std::string_view kind : reduce_reference::input_kinds(spec)) expect_right(session, spec, 77, kind, 0);

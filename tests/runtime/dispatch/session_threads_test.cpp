@@ -78,14 +78,19 @@ TEST_F(SessionThreadsTest, HitsGoOnWhileOtherProblemsAreInstalled) {
         ASSERT_EQ(choice.source, ChoiceSource::memory);
         ASSERT_EQ(choice.winner, winner);
         // Two threads that never pause keep the third from the mutexes of a miss: minutes under ThreadSanitizer.
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
     });
-  // Shapes of as many classes as make the table of plans grow twice.
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 19;
-  for (std::int64_t columns = 2; columns < kMostElements; columns *= 2)
-    for (std::int64_t rows = 2; rows * columns <= kMostElements; rows *= 2)
-      session.prepare(family_.problem(rows, columns));
+  // Small problems of as many classes as make the table of plans grow twice.
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 12;
+  for (const std::uint32_t alignment : {4u, kMaxAlignment})
+    for (std::int64_t columns = 2; columns < kMostElements; columns *= 2)
+      for (std::int64_t rows = 2; rows * columns <= kMostElements; rows *= 2) {
+        Problem problem = family_.problem(rows, columns);
+        problem.alignment = alignment;
+        session.prepare(problem);
+      }
+  EXPECT_GT(session.counters().heuristics, 128u);
 }
 
 }  // namespace

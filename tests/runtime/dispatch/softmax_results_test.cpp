@@ -78,7 +78,7 @@ class SoftmaxResults : public DeviceTest {
     for (const Policy& policy : problem.family->space().all()) {
       if (problem.family->space().to_string(policy).find(part) == std::string::npos) continue;
       if (!reason_to_skip(problem, policy, device_->facts()).empty() || turn++ % step != 0) continue;
-      policies.push_back(policy);
+      if (test::in_share(policies_met_++)) policies.push_back(policy);
     }
     verify_policies(problem, policies, {1, 7});
   }
@@ -98,6 +98,8 @@ class SoftmaxResults : public DeviceTest {
                 "");
     }
   }
+
+  std::size_t policies_met_ = 0;  ///< those of all problems of a test share it
 };
 
 TEST_F(SoftmaxResults, AreRightOnEveryKindOfInputAtAwkwardSizes) {
@@ -114,6 +116,7 @@ TEST_F(SoftmaxResults, AreRightForEveryDTypeAndResult) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64})
     for (const DType result : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
       const bool is_log = ++turn % 2 == 0;
+      if (!test::in_share(turn + turn / 4)) continue;  // a quarter has each dtype, and each of results
       for (const std::string_view kind : kinds()) {
         expect_right(session, {.dtype = dtype, .result = result, .scale = 0.7}, is_log, SoftmaxShape::rows(3, 40), kind,
                      1);
@@ -152,7 +155,7 @@ TEST_F(SoftmaxResults, LongRowsAndTallColumnsAreRight) {
 }
 
 TEST_F(SoftmaxResults, PoliciesOfEveryKindAreRight) {
-  const std::size_t step = is_cuda() ? 1 : 9;  // the host compiles them one by one
+  const std::size_t step = this->step(9);
   verify_policies(softmax_problem({}, SoftmaxShape::rows(37, 24)), step);
   verify_policies(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(9, 1003)), step);
   verify_policies(softmax_problem({}, SoftmaxShape::rows(3, 9000)), step);
@@ -168,7 +171,7 @@ TEST_F(SoftmaxResults, PoliciesOfEveryKindAreRight) {
 /// Rows that lanes, a warp, a block or a cluster hold, in registers or shared memory, and that blocks read three times, each or together; aligned and not. Columns
 /// that a block holds, reads three times, and shares with others.
 TEST_F(SoftmaxResults, ReproducibleOnesHaveTheBitsOfTheDefinition) {
-  const std::size_t step = is_cuda() ? 1 : test::kSanitized ? 41 : 29;  // the host compiles them one by one
+  const std::size_t step = this->step(test::kSanitized ? 41 : 29);
   constexpr Numerics kNumerics = Numerics::reproducible;
   verify_policies(softmax_problem({.numerics = kNumerics}, SoftmaxShape::rows(37, 24)), step);
   verify_policies(log_softmax_problem({.dtype = DType::f16, .numerics = kNumerics}, SoftmaxShape::rows(9, 1003)), step);
@@ -182,7 +185,7 @@ TEST_F(SoftmaxResults, ReproducibleOnesHaveTheBitsOfTheDefinition) {
   verify_policies(log_softmax_problem({.dtype = DType::f16, .numerics = kNumerics}, SoftmaxShape::axis(3, 40, 7)), step);
   verify_policies(log_softmax_problem({.dtype = DType::f64, .result = DType::f32, .numerics = kNumerics},
                                       SoftmaxShape::columns(5000, 6, {8, 6})), step);
-  const std::size_t shared_step = is_cuda() ? 1 : test::kSanitized ? 7 : 3;
+  const std::size_t shared_step = this->step(test::kSanitized ? 7 : 3);
   verify_policies(softmax_problem({.dtype = DType::f16, .scale = -0.5, .numerics = kNumerics}, SoftmaxShape::rows(5, 2000)),
                   shared_step, "staging=shared");
   verify_policies(log_softmax_problem({.dtype = DType::bf16, .numerics = kNumerics}, SoftmaxShape::rows(3, 9001)),

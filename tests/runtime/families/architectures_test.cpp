@@ -16,6 +16,7 @@
 #include "runtime/families/combine_ranks/shard_layout.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/every_family.h"
+#include "tests/support/share.h"
 
 namespace hone {
 namespace {
@@ -46,7 +47,7 @@ TEST_P(Architectures, ASampleOfEveryFamilyCompiles) {
   auto turn = std::find(kComputeCapabilities.begin(), kComputeCapabilities.end(), GetParam()) -
               kComputeCapabilities.begin();
   for (const Problem& problem : problems()) {
-    if (turn++ % 4 != 0) continue;
+    if (!test::in_share(static_cast<std::size_t>(turn++), 4)) continue;
     const std::vector<Policy> policies = allowed_policies(problem, facts);
     ASSERT_FALSE(policies.empty()) << to_string(problem);
     const std::size_t chosen = static_cast<std::size_t>(GetParam()) * 7 % policies.size();  // others for each

@@ -26,6 +26,7 @@
 #include "runtime/jit/nvrtc_compiler.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/invented_devices.h"
+#include "tests/support/share.h"
 
 namespace hone {
 namespace {
@@ -40,7 +41,11 @@ class UnitsCompile : public testing::Test {
 
   /// Compiles on all cores. An error fails the test, and so does it when more than a few units spill (one in ten, or two
   /// of a small sample): tiles that are too large for the registers belong among those that the family rejects.
-  void compile_all(const std::vector<Unit>& units) {
+  /// `turn` is that of the first unit.
+  void compile_all(const std::vector<Unit>& all, std::size_t turn = 0) {
+    std::vector<Unit> units;
+    for (const Unit& unit : all)
+      if (test::in_share(turn++)) units.push_back(unit);
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
       for (std::size_t i = next++; i < units.size(); i = next++) {
@@ -168,7 +173,7 @@ std::vector<std::pair<Problem, std::size_t>> turns_of(ReduceOp op) {
 TEST_P(ReduceCompiles, ForEveryDTypeAndHardlyAnyUnitSpills) {
   std::vector<Unit> units;
   for (const auto& [problem, turn] : turns_of(GetParam())) add_units(units, problem, turn);
-  compile_all(units);
+  compile_all(units, static_cast<std::size_t>(GetParam()));
 }
 
 /// Any two values that occur together in a policy.
@@ -193,7 +198,7 @@ TEST(ReduceUnits, ThatAreCompiledHaveEveryPairOfValues) {
 TEST_P(ReduceCompiles, WithWideIndices) {
   std::vector<Unit> units;
   add_units(units, reduce_problem(GetParam(), DType::f32, std::int64_t{1} << 32), static_cast<std::size_t>(GetParam()));
-  compile_all(units);
+  compile_all(units, static_cast<std::size_t>(GetParam()));
 }
 
 TEST_F(UnitsCompile, ForSegmentsOfEveryOperationWithSeveralDTypes) {

@@ -12,6 +12,7 @@
 
 #include "runtime/choose/compiled.h"
 #include "tests/runtime/support/sanitized.h"
+#include "tests/support/share.h"
 
 namespace hone::test {
 namespace {
@@ -59,6 +60,7 @@ void run_problem(const HostRun& run, const Candidate& candidate, const Problem& 
 class ReduceAxisCheck : public testing::TestWithParam<AxisCase> {};
 
 TEST_P(ReduceAxisCheck, IsRightInEveryOrder) {
+  if (!in_share(GetParam().policy)) GTEST_SKIP() << kNotInShare;
   const Problem problem = problem_of(GetParam());
   const KernelFamily& family = *problem.family;
   const std::optional<Policy> policy = family.space().parse(GetParam().policy);

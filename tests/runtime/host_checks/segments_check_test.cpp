@@ -14,6 +14,7 @@
 #include "runtime/families/segmented_reduce/segment_offsets.h"
 #include "runtime/families/segmented_reduce/segmented_policy.h"
 #include "tests/runtime/support/sanitized.h"
+#include "tests/support/share.h"
 
 namespace hone::test {
 namespace {
@@ -130,12 +131,12 @@ TEST_P(SegmentsCheck, IsRightInEveryOrder) {
   std::size_t rotation = GetParam();
   SegmentedPolicy segmented = kDivisions[GetParam()].policy;
   const bool is_merged = segmented.is_merged();
+  const std::size_t step = (is_merged ? 23 : 47) * (kSanitized ? 2 : 1);
   for (const ReduceOpInfo& op : kReduceOps) {
     if (op.inputs != 1) continue;
     for (const DTypeInfo& dtype : kDTypes) {
       ++rotation;
-      if (!reduce_supports(op.op, dtype.dtype) || rotation % (is_merged ? 23 : 47) != 0) continue;
-      if (kSanitized && rotation % 2 != 0) continue;
+      if (!reduce_supports(op.op, dtype.dtype) || !in_share(rotation, step)) continue;
       const NanPolicy nan = rotation % 3 == 0 ? NanPolicy::ignore : NanPolicy::propagate;
       const DType offsets = rotation % 2 == 0 ? DType::i32 : DType::i64;
       segmented.thread_bytes = dtype.size_bytes == 8 ? 64 : dtype.size_bytes == 1 || rotation % 5 == 0 ? 16 : 32;

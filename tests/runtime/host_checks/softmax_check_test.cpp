@@ -13,6 +13,7 @@
 
 #include "runtime/choose/compiled.h"
 #include "tests/runtime/support/sanitized.h"
+#include "tests/support/share.h"
 
 namespace hone::test {
 namespace {
@@ -59,6 +60,7 @@ class SoftmaxCheck : public testing::TestWithParam<SoftmaxCase> {};
 
 TEST_P(SoftmaxCheck, IsRightInEveryOrder) {
   const auto& [name, problem, policy_text, in_place] = GetParam();
+  if (!in_share(name)) GTEST_SKIP() << kNotInShare;
   const KernelFamily& family = *problem.family;
   const std::optional<Policy> policy = family.space().parse(policy_text);
   ASSERT_TRUE(policy) << policy_text;

@@ -17,6 +17,7 @@
 #include "runtime/families/reduce/reduction_family.h"
 #include "runtime/jit/embedded_sources.h"
 #include "tests/runtime/support/sanitized.h"
+#include "tests/support/share.h"
 
 namespace hone::test {
 namespace {
@@ -106,7 +107,7 @@ class Finishes {
   std::unique_ptr<Module> module_;
 };
 
-/// Counts the units of a test. Under a sanitizer every third is compiled and tried.
+/// Counts the units of a test. Under a sanitizer every third is compiled and tried, or the share of them.
 std::size_t units_met = 0;
 
 /// One operation on elements of type In: every policy at every size, with some of the patterns in rotation, each with
@@ -119,7 +120,7 @@ class CanonicalCheck {
 
   void run(std::initializer_list<Policy> policies, const std::vector<std::size_t>& sizes) {
     for (const Policy& policy : policies) {
-      if (kSanitized && units_met++ % 3 != 0) continue;
+      if (!in_share(units_met++, kSanitized ? 3 : 1)) continue;
       SCOPED_TRACE(fmt::format("{} threads, {} bytes, unroll {}", policy.threads, policy.vector_bytes, policy.unroll));
       const Finishes finishes(policy, spec_, has_wide_index_);
       for (const std::size_t n : sizes)

@@ -17,6 +17,8 @@
 #include <hone/session.h>
 #include <hone/tuned_reduce.h>
 
+#include "tests/support/share.h"
+
 namespace hone {
 
 /// "host" or "cuda:0", from CMake.
@@ -37,6 +39,11 @@ class DeviceTest : public testing::Test {
   }
 
   bool is_cuda() const { return device_->facts().kind == "cuda"; }
+
+  /// A GPU runs all cases of a test, the host device every `on_host`-th, since it compiles them one by one; of these
+  /// both take the share that is asked for.
+  std::size_t step(std::size_t on_host) const { return is_cuda() ? 1 : on_host; }
+  bool is_due(std::size_t turn, std::size_t on_host) const { return test::in_share(turn, step(on_host)); }
 
   /// A session without a file that serves the model's choice: what is tested is the result, not who is fastest.
   static SessionOptions quick() { return {.on_miss = MissPolicy::heuristic, .cache_path = {}}; }

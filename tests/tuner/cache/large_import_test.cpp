@@ -2,12 +2,12 @@
 #include <sys/resource.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 
 #include "cache/rows.h"
 #include "tests/support/names.h"
+#include "tests/support/share.h"
 #include "tests/tuner/cache/cache_command_fixture.h"
 #include "tuner/cache/exchange_lines.h"
 
@@ -16,11 +16,8 @@ namespace {
 
 using test::Names;
 
-/// A hundredth of what is asked for, unless HONE_FAULT_SCALE says otherwise: 100 means a million rows.
-int row_count() {
-  const char* const text = std::getenv("HONE_FAULT_SCALE");
-  return static_cast<int>(10'000 * (text != nullptr ? std::strtod(text, nullptr) : 1));
-}
+/// A hundredth of what is asked for, unless HONE_TEST_SHARE says otherwise: 100 means a million rows.
+int row_count() { return static_cast<int>(10'000 * test::share()); }
 
 long peak_mib() {
   ::rusage usage{};
