@@ -71,16 +71,16 @@ struct SmemCombine {
 };
 
 /// kThreads is a power of two. kRepeats: a block makes several outputs, one after the other; to_all() and clusters are
-/// double buffered then, with one barrier an output at each level. A kernel has one object of a type at a time.
+/// double buffered then, with one barrier an output at each level. A kernel has one object of a type.
 template <class Op, unsigned kThreads, unsigned kClusterBlocks = 1, Grid kGrid = Grid::none, bool kRepeats = false,
-          Tail kTail = Tail::warp>
+          Tail kTail = Tail::warp, Exchange kExchange = Exchange::barriers>
 class Combine {
  public:
   using State = typename Op::State;
 
   /// Every thread makes one before it reads or writes global memory: this calls pdl_release_then_wait().
   explicit __device__ Combine(const Op& op = {}) : op_(op) {
-    if constexpr (kClusterBlocks > 1) arrive_at_cluster_barrier();
+    if constexpr (kClusterBlocks > 1) Cluster::start();
     pdl_release_then_wait();
     if constexpr (kClusterBlocks > 1 && kRepeats) wait_at_cluster_barrier();
   }
@@ -105,8 +105,8 @@ class Combine {
       state = combine_published<Op>(partials, threadIdx.x, gridDim.x, kThreads, 1, op_);
       is_first = in_block(state);
     }
-    if constexpr (kRepeats && kClusterBlocks > 1) buffer_ ^= 1;
     if constexpr (kRepeats && kClusterBlocks == 1 && kWarps > 1) __syncthreads();
+    ++outputs_;
     return is_first;
   }
 
@@ -116,15 +116,15 @@ class Combine {
     state = op_.template in_all_lanes<kLanes>(state);
     if constexpr (kWarps > 1) {
       __shared__ State of_warp[kBuffers][kWarps];
-      if (threadIdx.x % kWarpThreads == 0) of_warp[buffer_][threadIdx.x / kWarpThreads] = state;
+      if (threadIdx.x % kWarpThreads == 0) of_warp[buffer()][threadIdx.x / kWarpThreads] = state;
       __syncthreads();
-      state = op_.template in_all_lanes<kWarps>(of_warp[buffer_][threadIdx.x % kWarps]);
+      state = op_.template in_all_lanes<kWarps>(of_warp[buffer()][threadIdx.x % kWarps]);
     }
     if constexpr (kClusterBlocks > 1) {
-      send_in_cluster(state, kClusterBlocks);
-      state = op_.template in_all_lanes<kClusterBlocks>(of_blocks()[threadIdx.x % kClusterBlocks]);
+      const State* const of_blocks = Cluster::of_blocks(state, outputs_);
+      state = op_.template in_all_lanes<kClusterBlocks>(of_blocks[threadIdx.x % kClusterBlocks]);
     }
-    if constexpr (kRepeats) buffer_ ^= 1;
+    ++outputs_;
     return state;
   }
 
@@ -132,6 +132,7 @@ class Combine {
   static constexpr unsigned kLanes = kThreads < kWarpThreads ? kThreads : kWarpThreads;
   static constexpr unsigned kWarps = kThreads / kLanes;
   static constexpr unsigned kBuffers = kRepeats ? 2 : 1;
+  using Cluster = ClusterExchange<Combine, State, kClusterBlocks, kRepeats, kExchange>;
   static_assert((kThreads & (kThreads - 1)) == 0 && (kClusterBlocks == 1 || kGrid == Grid::none));
   static_assert(kThreads >= kWarpThreads || (kClusterBlocks == 1 && kGrid == Grid::none && kTail == Tail::warp));
 
@@ -166,28 +167,16 @@ class Combine {
 
   /// True in the first thread of the cluster.
   __device__ bool in_cluster(State& state) const {
-    send_in_cluster(state, 1);
+    if (kExchange == Exchange::receipts && threadIdx.x < kWarpThreads) state = shuffle_from(state, 0u);
+    const State* const states = Cluster::of_blocks(state, outputs_, 1);
     const bool is_first_warp = rank_in_cluster() == 0 && threadIdx.x < kWarpThreads;
-    if (is_first_warp) state = first_of<kClusterBlocks>(of_blocks());
+    if (is_first_warp) state = first_of<kClusterBlocks>(states);
     return is_first_warp && threadIdx.x == 0;
   }
 
-  /// The States of the cluster's blocks, in this block's shared memory.
-  __device__ State* of_blocks() const {
-    __shared__ State of_block[kBuffers][kClusterBlocks];
-    return of_block[buffer_];
-  }
-
-  /// Sends the block's State, which its first threads have, to the first `receivers` blocks of the cluster.
-  __device__ void send_in_cluster(State state, unsigned receivers) const {
-    if constexpr (!kRepeats) wait_at_cluster_barrier();  // every block has started: DSMEM may be accessed
-    if (threadIdx.x < receivers) store_in_block(of_blocks() + rank_in_cluster(), threadIdx.x, state);
-    arrive_at_cluster_barrier();
-    wait_at_cluster_barrier();
-  }
-
+  __device__ unsigned buffer() const { return outputs_ % kBuffers; }
   Op op_;
-  unsigned buffer_ = 0;  ///< the one in use, of two if kRepeats
+  unsigned outputs_ = 0;  ///< so far
 };
 
 }  // namespace hone

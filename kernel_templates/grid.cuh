@@ -10,9 +10,11 @@
 // counters: they only rise in a launch; count_up() releases, wait_for_count() acquires, and the last block sets them
 // back to 0. A block may spin on a counter only if the blocks that raise it are already running. In a cluster every
 // thread of every block calls arrive_at_cluster_barrier() and wait_at_cluster_barrier() equally often: one barrier
-// before the first store into another block's shared memory (DSMEM), and one between such stores and the reads.
+// before the first store into another block's shared memory (DSMEM), and one between stores by store_in_block() and
+// reads. Those by send_to_block() complete bytes of an mbarrier of the receiver, a receipt; readers wait for it alone.
 #pragma once
 
+#include "cluster.cuh"
 #include "pack.cuh"
 
 namespace hone {
@@ -102,42 +104,5 @@ __device__ T load_from_l2(const T* address) {
   unrolled<sizeof(T) / 4>([&](unsigned i) { words.words[i] = __ldcg(from + i); });
   return words.value();
 }
-
-#ifdef HONE_HOST_DEVICE
-
-// This device has no clusters: templates may name these functions, and none may call them.
-unsigned rank_in_cluster();
-void arrive_at_cluster_barrier();
-void wait_at_cluster_barrier();
-template <class T>
-void store_in_block(T* slot, unsigned rank, T value);
-
-#else
-
-__device__ inline unsigned rank_in_cluster() {
-  unsigned rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-
-__device__ inline void arrive_at_cluster_barrier() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-__device__ inline void wait_at_cluster_barrier() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-
-/// DSMEM store: writes `value` to the address of `slot`, given in this block's shared memory, in the shared memory of
-/// the cluster's block `rank`, which must have passed a cluster barrier since it started.
-template <class T>
-__device__ void store_in_block(T* slot, unsigned rank, T value) {
-  const auto words = Words<T>(value);
-  const auto mine = static_cast<unsigned>(__cvta_generic_to_shared(slot));
-  unsigned theirs;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(mine), "r"(rank));
-  unrolled<sizeof(T) / 4>([&](unsigned i) {
-    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(theirs + 4 * i), "r"(words.words[i]) : "memory");
-  });
-}
-
-#endif
 
 }  // namespace hone

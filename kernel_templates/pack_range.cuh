@@ -139,8 +139,8 @@ struct PackRange {
   }
 
   /// Accumulates the share of thread `rank` of kThreads, whole warps, in block `block` of the `blocks` that share the
-  /// range: tiles of kUnroll packs in a grid-stride loop, then the tail; the single elements are block 0's. kReadsLines: the
-  /// loop begins with a line; the packs before it are the last block's, which may have fewer tiles.
+  /// range: tiles of kUnroll packs in a grid-stride loop, then the tail; the single elements are block 0's. kReadsLines:
+  /// the loop begins with a line; the packs before it are the last block's, which may have fewer tiles.
   template <class Op, unsigned kThreads, unsigned kUnroll, bool kReadsLines = false>
   __device__ void accumulate_share(typename Op::State& state, unsigned rank, unsigned block, unsigned blocks) const {
     struct Tile {

@@ -4,7 +4,8 @@
 // them, so kBlockThreads × kUnroll × kVectorBytes bytes per block and array are in flight; a compute-bound operation
 // loads the next tile meanwhile (double buffering). A tile is combined in a tree before it is added to the accumulator:
 // one short chain per thread, hence an accurate one. A pointer of any alignment runs at the full vector width
-// (PackRange). The order of combination depends only on n, the grid and the pointer's alignment (kReadsLines: to 256 bytes).
+// (PackRange). The order of combination depends only on n, the grid and the pointer's alignment, with kReadsLines to
+// 256 bytes.
 //
 // Constraints: kBlockThreads, kVectorBytes and kUnroll are powers of two; kBlockThreads is at least a warp and two
 // packs' elements, kVectorBytes at least an element, at most 32; Op::Index holds n plus one grid-wide stride.
@@ -49,7 +50,7 @@ struct Reduce {
   /// With Grid::none there is a single block, or a single cluster.
   template <Grid kGrid, unsigned kClusterBlocks = 1, bool kReadsLines = false>
   static __device__ void reduce(const ReduceArguments& arguments) {
-    Combine<Op, kBlockThreads, kClusterBlocks, kGrid, false, kTail> combine;
+    Combine<Op, kBlockThreads, kClusterBlocks, kGrid, false, kTail, Exchange::receipts> combine;
     const auto range = Range::of(Range::Source::from(arguments.in), static_cast<Index>(arguments.n));
     State state = Op::identity();
     range.template accumulate_share<Op, kBlockThreads, kUnroll, kReadsLines>(state, threadIdx.x, blockIdx.x, gridDim.x);

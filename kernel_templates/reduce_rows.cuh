@@ -98,7 +98,7 @@ struct RowBlocks {
   template <Grid kGrid, unsigned kClusterBlocks = 1>
   static __device__ void reduce(const RowsArguments& all) {
     constexpr bool kPublishes = kGrid == Grid::publish;
-    Combine<Op, kBlockThreads, kClusterBlocks, kGrid, !kPublishes, kTail> combine;
+    Combine<Op, kBlockThreads, kClusterBlocks, kGrid, !kPublishes, kTail, Exchange::receipts> combine;
     const unsigned blocks = kPublishes ? all.parts : kClusterBlocks;
     const unsigned part = blockIdx.x % blocks;
     const auto rows = all.rows;

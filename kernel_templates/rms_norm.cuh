@@ -32,7 +32,8 @@ struct RmsNorm {
   using Range = PackRange<OneArray<T, kElements>, Index>;
   static constexpr unsigned kClusterBlocks = kRowThreads > kBlockThreads ? kRowThreads / kBlockThreads : 1;
   static constexpr unsigned kGroups = kRowThreads < kBlockThreads ? kBlockThreads / kRowThreads : 1;
-  using CombineRow = Combine<Squares, kRowThreads / kClusterBlocks, kClusterBlocks, Grid::none, true>;
+  using CombineRow = Combine<Squares, kRowThreads / kClusterBlocks, kClusterBlocks, Grid::none, true, Tail::warp,
+                             Exchange::receipts>;
   static constexpr unsigned kTileRows = kGroups * kRows;
   static constexpr unsigned kRestPacks = kPacks < 2 ? kPacks : 2;  ///< loads in flight for what is not held
   static_assert(kBlockThreads % kWarpThreads == 0 && (kBlockThreads & (kBlockThreads - 1)) == 0);

@@ -21,8 +21,8 @@ struct Softmax {
   using Rows = SoftmaxRows<Types>;
   using Row = SoftmaxRow<Types, kBlockThreads>;
   using Results = SoftmaxResults<Types>;
-  template <unsigned kThreads, unsigned kClusterBlocks = 1>
-  using CombineRow = Combine<typename Types::Scale, kThreads, kClusterBlocks, Grid::none, true>;
+  template <unsigned kThreads, unsigned kClusterBlocks = 1, Exchange kExchange = Exchange::barriers>
+  using CombineRow = Combine<typename Types::Scale, kThreads, kClusterBlocks, Grid::none, true, Tail::warp, kExchange>;
   using CombineBlock = CombineRow<kBlockThreads>;
   using Arguments = typename Rows::Arguments;
 
@@ -58,9 +58,29 @@ struct Softmax {
       share.write(row, Results(&state, all.scale));
     }
   }
+
+  /// The same in the registers of a cluster: the first row is in flight while its blocks wait for each other.
+  template <unsigned kClusterBlocks, unsigned kPacks>
+  static __device__ void in_cluster(const Rows& all) {
+    using CombineBlocks = CombineRow<kBlockThreads, kClusterBlocks, Exchange::receipts>;
+    const Index first = blockIdx.x / kClusterBlocks, stride = gridDim.x / kClusterBlocks;
+    const auto row = [&](Index r) {
+      return all.template row<kClusterBlocks * kBlockThreads>(r, CombineBlocks::rank());
+    };
+    RegisterShare<Types, kPacks> share;
+    pdl_release_then_wait();
+    share.load(row(first), all.scale);
+    CombineBlocks combine(all.scale);
+    for (Index r = first; r < all.rows; r += stride) {
+      const State state = combine.to_all(share.sums(row(r), all.scale).state(0, all.scale));
+      share.write(row(r), Results(&state, all.scale));
+      if (r + stride < all.rows) share.load(row(r + stride), all.scale);
+    }
+  }
   template <unsigned kClusterBlocks, unsigned kPacks>
   static __device__ void in_registers(const Arguments& arguments) {
-    whole<kClusterBlocks>(Rows{arguments}, RegisterShare<Types, kPacks>());
+    if constexpr (kClusterBlocks > 1) in_cluster<kClusterBlocks, kPacks>(Rows{arguments});
+    else whole<1>(Rows{arguments}, RegisterShare<Types, kPacks>());
   }
   template <unsigned kClusterBlocks>
   static __device__ void in_shared(const Arguments& arguments) {

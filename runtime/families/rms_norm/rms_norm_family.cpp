@@ -57,8 +57,9 @@ struct RmsNormPolicy {
                                 ordinal("threads_per_row", {32, 16, 8, 4, 2, 1}).only_if("scope", {Scope::warp})},
                     PolicyField{&P::rows_per_thread,
                                 ordinal("rows_per_thread", {1, 2, 4}).only_if("scope", {Scope::warp}).otherwise(1)},
-                    PolicyField{&P::cluster_blocks,
-                                ordinal("cluster_blocks", {2, 4, 8}).only_if("scope", {Scope::cluster}).otherwise(1)},
+                    PolicyField{&P::cluster_blocks, ordinal("cluster_blocks", {2, 4, 8, 16})
+                                                        .only_if("scope", {Scope::cluster})
+                                                        .otherwise(1)},
                     PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
                     PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
                     PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
