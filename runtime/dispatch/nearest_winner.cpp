@@ -32,7 +32,7 @@ std::array<SizeRange, 3> box_around(const Extents& extents) {
   return box;
 }
 
-/// What the model expects of the borrower's compiled code.
+/// Returns the time that the model expects of the borrower's compiled code.
 double modelled_us(const LoanTerms& terms, const CompiledPolicy& compiled) {
   const Problem& problem = terms.borrower;
   return predict(terms.facts, shape_of(problem, compiled), problem.family->bytes_moved(problem),

@@ -288,7 +288,7 @@ void print_summary(const CampaignResult& result, std::chrono::milliseconds elaps
     if (counts[i] > 0 || i == 0)
       totals += fmt::format("{}{} {}", totals.empty() ? "" : ", ", counts[i], kOutcomeWords[i]);
   }
-  // What a worker did that failed is not known apart.
+  // The parts of a time that ended in a failure are not known.
   std::string parts;
   if (compile_ms + measure_ms > 0)
     parts = fmt::format("compiling {}, measuring {}, ", duration(compile_ms), duration(measure_ms));

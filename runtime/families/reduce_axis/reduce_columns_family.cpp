@@ -227,7 +227,7 @@ const KernelFamily& reduce_columns_family() { return the_family<ReduceColumnsFam
 
 Problem reduce_columns_problem(const ReduceSpec& spec, const ColumnsShape& shape, std::uint32_t alignment) {
   if (shape.inner == 1 && (shape.pitch == 0 || shape.pitch == 1)) {
-    // What is refused is refused as columns, which is what was asked for.
+    // A shape that is refused is refused as columns: those were asked for.
     const Problem rows = reduce_rows_problem(spec, {.rows = shape.outer, .columns = shape.reduced}, alignment);
     if (reduce_rows_family().refuse(rows).empty()) return rows;
   }
