@@ -187,6 +187,12 @@ double most_fall_behind(const DeviceFacts& facts) {
   return peak_bandwidth_gbps(facts) > 0 ? kMostFallBehind : kMostGuessedFallBehind;
 }
 
+/// True if one of the differences asks for `what`.
+bool asks(const LoanTerms& terms, bool LoanKind::*what) {
+  return std::any_of(kKinds.begin(), kKinds.end(),
+                     [&](const LoanKind& kind) { return kind.*what && kind.differs(terms); });
+}
+
 int differences(const LoanTerms& terms) {
   return static_cast<int>(
       std::count_if(kKinds.begin(), kKinds.end(), [&](const LoanKind& kind) { return kind.differs(terms); }));
@@ -227,8 +233,7 @@ Candidate lent_candidate(const LoanTerms& terms) {
 }
 
 bool falls_short(const LoanTerms& terms, double compiled_us) {
-  const auto asks = [&](const LoanKind& kind) { return kind.asks_code && kind.differs(terms); };
-  if (std::none_of(kKinds.begin(), kKinds.end(), asks)) return false;
+  if (!asks(terms, &LoanKind::asks_code)) return false;
   const double promised_us =
       predict(terms.facts, terms.borrower, lent_candidate(terms), terms.lender.winner.resident_blocks).us();
   const PolicyRanking ranking = rank_policies(terms.facts, terms.borrower);
@@ -237,8 +242,7 @@ bool falls_short(const LoanTerms& terms, double compiled_us) {
 }
 
 bool falls_behind(const LoanTerms& terms) {
-  const auto asks = [&](const LoanKind& kind) { return kind.asks_model && kind.differs(terms); };
-  if (std::none_of(kKinds.begin(), kKinds.end(), asks)) return false;
+  if (!asks(terms, &LoanKind::asks_model)) return false;
   const Winner& winner = terms.lender.winner;
   const Candidate candidate = lent_candidate(terms);
   const double most = most_fall_behind(terms.facts);
