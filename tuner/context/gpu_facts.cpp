@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <fstream>
 #include <limits>
-#include <set>
 #include <string_view>
 #include <system_error>
 #include <variant>
@@ -73,11 +72,6 @@ constexpr std::array<Order, 5> kOrders{{{"max_threads_per_block", "max_threads_p
                                         {"smem_bytes_per_block", "smem_bytes_per_block_optin"},
                                         {"smem_bytes_per_block_optin", "smem_bytes_per_sm"}}};
 
-/// Fields that `hone devices --json` has besides, which are no facts.
-const std::set<std::string_view> kOtherFields{"device", "peak_bandwidth_gbps", "measured", "compiler", "source"};
-const std::set<std::string_view> kFieldsOfOtherKinds{
-    "kind", "name", "architecture", "driver", "max_grid_blocks", "has_dependent_launch"};
-
 std::int64_t value_of(const DeviceFacts& facts, const NumberField& field) {
   return std::visit([&](auto member) { return static_cast<std::int64_t>(facts.*member); }, field.member);
 }
@@ -122,12 +116,12 @@ class FactsReader {
   }
 
   void refuse_unknown_fields() const {
-    std::vector<std::string_view> known(kFieldsOfOtherKinds.begin(), kFieldsOfOtherKinds.end());
-    for (const NumberField& field : kNumbers) known.push_back(field.name);
-    for (const auto& [name, value] : json_.items()) {
-      if (kOtherFields.contains(name) || std::find(known.begin(), known.end(), name) != known.end()) continue;
-      refuse(fmt::format("has a field '{}' that no GPU has{}", name, did_you_mean(name, known)));
-    }
+    const Json listed = listed_json({});
+    std::vector<std::string_view> known;
+    for (const auto& field : listed.items()) known.push_back(field.key());
+    for (const auto& field : json_.items())
+      if (!listed.contains(field.key()))
+        refuse(fmt::format("has a field '{}' that no GPU has{}", field.key(), did_you_mean(field.key(), known)));
   }
 
   std::string text(const std::string& field) const {
@@ -206,6 +200,22 @@ Json facts_json(const DeviceFacts& facts) {
   json["max_grid_blocks"] = {facts.max_grid_x, facts.max_grid_y, facts.max_grid_z};
   json["has_dependent_launch"] = facts.has_dependent_launch;
   json["driver"] = facts.driver;
+  return json;
+}
+
+Json listed_json(const ListedDevice& device) {
+  const auto or_null = [](double value) { return value > 0 ? Json(value) : nullptr; };
+  const DeviceLimits& measured = device.measured;
+  Json json{{"device", device.name}};
+  json.update(facts_json(device.facts));
+  json["peak_bandwidth_gbps"] = peak_bandwidth_gbps(device.facts);
+  json["measured"] = {{"read_gbps", or_null(measured.read_gbps)},
+                      {"stream_launch_us", or_null(measured.stream_launch_us)},
+                      {"graph_launch_us", or_null(measured.graph_launch_us)},
+                      {"enqueue_us", or_null(measured.enqueue_us)}};
+  json["tuning_identity"] = tuning_identity(device.facts);
+  json["compiler"] = device.compiler;
+  json["source"] = device.source;
   return json;
 }
 

@@ -24,26 +24,21 @@
 namespace hone::tuner {
 namespace {
 
-/// A device as `hone devices` shows it, with the limits that the cache file has. `failure` says why it could not be
-/// opened; then there are no facts.
-struct ListedDevice {
-  std::string name;
-  DeviceFacts facts;
-  DeviceLimits limits;
-  std::string compiler;
+/// A device of this machine. `failure` says why it could not be opened; then there are no facts.
+struct PresentDevice : ListedDevice {
   std::string failure;
 };
 
-std::vector<ListedDevice> list_devices(const SessionOptions& options) {
-  std::vector<ListedDevice> devices;
+std::vector<PresentDevice> list_devices(const SessionOptions& options) {
+  std::vector<PresentDevice> devices;
   for (const std::string& name : device_names()) {
-    ListedDevice& listed = devices.emplace_back();
+    PresentDevice& listed = devices.emplace_back();
     listed.name = name;
     try {
       const std::shared_ptr<Device> device = Device::open(name);
       listed.facts = device->facts();
       listed.compiler = device->compiler_identity();
-      listed.limits = Session(device, options).stored_limits();
+      listed.measured = Session(device, options).stored_limits();
     } catch (const Error& error) {
       listed.failure = error.what();
     }
@@ -105,18 +100,18 @@ constexpr std::array<FactRow, 26> kFactRows{{
        return d.facts.memory_bus_bits > 0 ? fmt::format("{} bits", d.facts.memory_bus_bits) : std::string(kUnknown);
      }},
     {"implied bandwidth", [](const ListedDevice& d) { return gbps_or_unknown(peak_bandwidth_gbps(d.facts)); }},
-    {"measured bandwidth", [](const ListedDevice& d) { return gbps_or_unknown(d.limits.read_gbps); }},
-    {"launch in a stream", [](const ListedDevice& d) { return us_or_unknown(d.limits.stream_launch_us); }},
-    {"launch in a graph", [](const ListedDevice& d) { return us_or_unknown(d.limits.graph_launch_us); }},
-    {"  enqueued by the host in", [](const ListedDevice& d) { return us_or_unknown(d.limits.enqueue_us); }},
+    {"measured bandwidth", [](const ListedDevice& d) { return gbps_or_unknown(d.measured.read_gbps); }},
+    {"launch in a stream", [](const ListedDevice& d) { return us_or_unknown(d.measured.stream_launch_us); }},
+    {"launch in a graph", [](const ListedDevice& d) { return us_or_unknown(d.measured.graph_launch_us); }},
+    {"  enqueued by the host in", [](const ListedDevice& d) { return us_or_unknown(d.measured.enqueue_us); }},
     {"driver", [](const ListedDevice& d) { return d.facts.driver.empty() ? std::string(kUnknown) : d.facts.driver; }},
     {"compiler", [](const ListedDevice& d) { return d.compiler.empty() ? std::string("none") : d.compiler; }},
 }};
 
-void print_table(const std::vector<ListedDevice>& devices, std::ostream& out) {
+void print_table(const std::vector<PresentDevice>& devices, std::ostream& out) {
   std::vector<Column> columns{{"device"}};
   std::vector<const ListedDevice*> usable;
-  for (const ListedDevice& device : devices) {
+  for (const PresentDevice& device : devices) {
     if (!device.failure.empty()) continue;
     if (!usable.empty() && usable.back()->facts == device.facts && usable.back()->compiler == device.compiler) {
       // A row of equal GPUs is one column.
@@ -133,27 +128,14 @@ void print_table(const std::vector<ListedDevice>& devices, std::ostream& out) {
     table.add_row(std::move(cells));
   }
   table.print(out);
-  for (const ListedDevice& device : devices) {
+  for (const PresentDevice& device : devices) {
     if (!device.failure.empty()) out << "\n" << device.name << ": cannot be opened: " << device.failure << "\n";
   }
 }
 
-nlohmann::ordered_json device_json(const ListedDevice& device) {
-  nlohmann::ordered_json json{{"device", device.name}};
-  if (!device.failure.empty()) {
-    json["failure"] = device.failure;
-    return json;
-  }
-  json.update(facts_json(device.facts));
-  json["peak_bandwidth_gbps"] = peak_bandwidth_gbps(device.facts);
-  const auto or_null = [](double value) { return value > 0 ? nlohmann::ordered_json(value) : nullptr; };
-  json["measured"] = {{"read_gbps", or_null(device.limits.read_gbps)},
-                      {"stream_launch_us", or_null(device.limits.stream_launch_us)},
-                      {"graph_launch_us", or_null(device.limits.graph_launch_us)},
-                      {"enqueue_us", or_null(device.limits.enqueue_us)}};
-  json["tuning_identity"] = tuning_identity(device.facts);
-  json["compiler"] = device.compiler;
-  return json;
+nlohmann::ordered_json device_json(const PresentDevice& device) {
+  if (device.failure.empty()) return listed_json(device);
+  return {{"device", device.name}, {"failure", device.failure}};
 }
 
 /// The GPUs that --gpu of other commands takes by name, present or not.
@@ -171,11 +153,8 @@ void print_known(const DevicesOptions& options, const Context& context) {
     table.add_row({std::string(gpu.name), facts.name, facts.architecture, fmt::format("{}", facts.sm_count),
                    format_bytes(facts.l2_bytes), fmt::format("{:.0f}", peak_bandwidth_gbps(facts)),
                    std::string(gpu.source)});
-    nlohmann::ordered_json each{{"device", gpu.name}};
-    each.update(facts_json(facts));
-    each["peak_bandwidth_gbps"] = peak_bandwidth_gbps(facts);
-    each["source"] = gpu.source;
-    json["gpus"].push_back(std::move(each));
+    json["gpus"].push_back(
+        listed_json({.name = std::string(gpu.name), .facts = facts, .source = std::string(gpu.source)}));
   }
   if (options.json) print_json(json, context);
   else table.print(context.out, context.environment.out_columns());
@@ -197,11 +176,11 @@ ExitCode run_devices(const DevicesOptions& options, const Context& context) {
   SessionOptions session = context.environment.session_options();
   session.report_cache_failure = nullptr;
   session.stats_folder.clear();
-  const std::vector<ListedDevice> devices = list_devices(session);
+  const std::vector<PresentDevice> devices = list_devices(session);
   const std::string reason = cuda_unavailable_reason();
   if (options.json) {
     nlohmann::ordered_json json{{"devices", nlohmann::ordered_json::array()}};
-    for (const ListedDevice& device : devices) json["devices"].push_back(device_json(device));
+    for (const PresentDevice& device : devices) json["devices"].push_back(device_json(device));
     json["cuda_unavailable_reason"] = reason;
     print_json(json, context);
     return ExitCode::ok;

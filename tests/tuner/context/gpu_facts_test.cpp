@@ -41,12 +41,21 @@ TEST(GpuFacts, LimitsOfAKnownArchitectureMayBeLeftOut) {
   EXPECT_EQ(tuning_identity(read(json)), tuning_identity(find_known_gpu("h100")->facts));
 }
 
-TEST(GpuFacts, WhatHoneDevicesAddsIsNoFault) {
-  Json json = h100_json();
-  json["device"] = "cuda:0";
-  json["peak_bandwidth_gbps"] = 3352.3;
-  json["compiler"] = "nvrtc";
-  EXPECT_EQ(read(json), find_known_gpu("h100")->facts);
+TEST(GpuFacts, ADeviceIsReadAsHoneDevicesListsIt) {
+  const DeviceFacts facts = find_known_gpu("h100")->facts;
+  const ListedDevice device{
+      .name = "cuda:0", .facts = facts, .measured = {.read_gbps = 3104.2}, .compiler = "nvrtc 13.0"};
+  EXPECT_EQ(read(listed_json(device)), facts);
+}
+
+TEST(GpuFacts, WhatHoneDevicesPrintsIsReadByOtherCommands) {
+  const TemporaryFolder folder;
+  const testing::CommandRun devices = testing::run_hone({"devices", "--known", "--json"});
+  ASSERT_EQ(devices.code, 0) << devices.err;
+  write_file(folder / "gpu.json", Json::parse(devices.out).at("gpus").at(0).dump());
+  const testing::CommandRun run = testing::run_hone({"occupancy", "--gpu", (folder / "gpu.json").string(), "--block",
+                                                     "256", "--registers", "32"});
+  EXPECT_EQ(run.code, 0) << run.err;
 }
 
 struct Impossible {
