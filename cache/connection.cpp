@@ -82,6 +82,7 @@ Connection::Connection(const std::filesystem::path& path, Access access, Trust t
     place = find_place(place.path);
   }
   if (trust != Trust::any) require_trust(place);
+  if (access == Access::write) require_writer(place);
   const bool is_shared = access == Access::read && place.distrust.empty() && !lock_distrust(place.path).empty();
   if (place.distrust.empty() && !is_shared) open(place, access);
   else open_immutable(place);

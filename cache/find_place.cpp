@@ -128,7 +128,12 @@ class Walk {
     // To SQLite a file of one byte is an empty one (a relic of its locks on MS-DOS): it would be overwritten.
     if (facts.st_size == 1) throw store_error(asked_, StoreFault::not_a_database, "it holds a single byte");
     doubt(path, facts);
-    return {.path = path, .exists = true, .device = facts.st_dev, .inode = facts.st_ino, .distrust = distrust_};
+    return {.path = path,
+            .exists = true,
+            .is_read_only = (facts.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0,
+            .device = facts.st_dev,
+            .inode = facts.st_ino,
+            .distrust = distrust_};
   }
 
   const fs::path& asked_;
@@ -146,6 +151,11 @@ bool file_exists(const fs::path& path) { return find_place(fs::absolute(path)).e
 
 void require_trust(const Place& place) {
   if (!place.distrust.empty()) throw store_error(place.path, StoreFault::untrusted, place.distrust);
+}
+
+void require_writer(const Place& place) {
+  if (place.is_read_only)
+    throw store_error(place.path, StoreFault::read_only, "its mode lets nobody write to it, as that of a snapshot");
 }
 
 bool is_file_or_nothing(const fs::path& path) noexcept {
@@ -182,6 +192,7 @@ void require_finished(const fs::path& path) {
 void require_writable_place(const fs::path& path) {
   const Place place = find_place(fs::absolute(path));
   require_trust(place);
+  require_writer(place);
   require_locks(place.path);
 }
 

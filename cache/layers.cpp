@@ -73,7 +73,12 @@ Layers::Layer* Layers::writable() {
 
 bool Layers::can_write() {
   const Layer* const layer = writable();
-  return layer != nullptr && !refusal(*layer);
+  if (layer == nullptr || refusal(*layer)) return false;
+  try {
+    return !find_place(absolute_path(layer->store.path())).is_read_only;
+  } catch (const StoreError&) {
+    return false;
+  }
 }
 
 /// Why it is no use to write to it.
@@ -92,10 +97,12 @@ void Layers::fail(Layer& layer, Access access, const StoreError& error, Loss los
       if (!layer.locked_since) layer.locked_since = now;
       if (loss == Loss::nothing && now - *layer.locked_since < kPauseAfterFailure) return;
     }
+    if (is_lasting(error.fault())) (access == Access::read ? layer.unreadable : layer.unwritable) = error;
+    // A file that is only read is as good as any other until it loses a winner.
+    if (loss == Loss::nothing && error.fault() == StoreFault::read_only) return;
     failure.is_first = !layer.is_reported;
     if (failure.is_first) ++left_out_;
     layer.is_reported = true;
-    if (is_lasting(error.fault())) (access == Access::read ? layer.unreadable : layer.unwritable) = error;
   }
   if (report_) report_(failure);
 }

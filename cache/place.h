@@ -14,6 +14,7 @@ namespace hone::cache {
 struct Place {
   std::filesystem::path path;
   bool exists = false;
+  bool is_read_only = false;  ///< no bit of the file's mode lets anyone write to it, as of a snapshot
   ::dev_t device = 0;
   ::ino_t inode = 0;
   std::string distrust;  ///< why somebody else may have written the file, or may write one there; "": nobody else can
@@ -38,6 +39,9 @@ bool file_exists(const std::filesystem::path& path);
 /// Throws StoreError(untrusted) with the reason for it.
 void require_trust(const Place& place);
 
+/// Throws StoreError(read_only) where nobody may write to the file, not even root, whom the system would let.
+void require_writer(const Place& place);
+
 /// For after the file was opened: throws StoreError(untrusted) when at `before.path` there is not the file any more
 /// that was there, or, where there was none and `before` is trusted, not one that can be.
 void require_same(const Place& before);
@@ -54,7 +58,7 @@ std::string companion_distrust(const std::filesystem::path& path, bool& exists);
 void require_finished(const std::filesystem::path& path);
 
 /// Checks that whatever is written at `path` would be trusted, and that locks keep other writers out. Throws StoreError
-/// as find_place(), and StoreFault::untrusted or unlocked; makes nothing.
+/// as find_place(), and StoreFault::untrusted, unlocked or read_only; makes nothing.
 void require_writable_place(const std::filesystem::path& path);
 
 /// Makes the missing folders above an absolute `path`, with mode 0700. Throws StoreError(unopenable) when that fails,

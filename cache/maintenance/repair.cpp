@@ -100,6 +100,7 @@ RepairReport repair(const fs::path& given_path) {
   RepairReport report;
   report.was_intact = is_intact(path);
   if (report.was_intact) return report;
+  require_writer(find_place(path));
   require_locks(path);
 
   roll_back_leftovers(path);

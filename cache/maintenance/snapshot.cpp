@@ -24,8 +24,7 @@ void check_target(const fs::path& source, const fs::path& target) {
     throw store_error(target, StoreFault::read_only, "a snapshot of it needs another name");
   }
   const ReadingFile earlier(target);
-  const fs::perms writable = fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
-  if ((fs::status(target).permissions() & writable) != fs::perms::none)
+  if (!find_place(target).is_read_only)
     throw store_error(target, StoreFault::read_only,
                       "it is a cache that may be written to, and snapshots replace read-only files (mode 0444) alone");
 }

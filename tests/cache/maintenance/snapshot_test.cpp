@@ -3,6 +3,9 @@
 #include <sys/stat.h>
 
 #include "cache/layers.h"
+#include "cache/maintenance/merge.h"
+#include "cache/maintenance/prune.h"
+#include "cache/maintenance/repair.h"
 #include "tests/cache/maintenance/maintenance_fixture.h"
 
 namespace hone::cache {
@@ -71,6 +74,41 @@ TEST_F(CacheSnapshot, ServesFromAFolderWithoutARightToWrite) {
     EXPECT_TRUE(layers.find(matching_query(numbered(1))));
   }
   fs::permissions(folder_ / "image", fs::perms(0755));
+}
+
+// Root may write to any file: the cache itself refuses.
+TEST_F(CacheSnapshot, IsNotChangedByAnyone) {
+  fill(file_, {0, 1});
+  fill(other_, {2});
+  snapshot(file_, target_, {});
+  fs::copy_file(target_, folder_ / "copy.sqlite");
+  const auto before = read_bytes(target_);
+  for (const fs::path& path : {target_, folder_ / "copy.sqlite"}) {
+    const auto fault = [&](auto write) { return fault_of(write, path, "snapshot"); };
+    EXPECT_EQ(fault([&] { fill(path, {3}); }), StoreFault::read_only);
+    EXPECT_EQ(fault([&] { merge(path, std::vector{other_}, {}); }), StoreFault::read_only);
+    EXPECT_EQ(fault([&] { prune(path, {.max_bytes = 0}); }), StoreFault::read_only);
+    EXPECT_TRUE(read_bytes(path) == before);
+    EXPECT_TRUE(repair(path).was_intact);
+    fs::permissions(path, fs::perms(0644));
+    sql(path, "UPDATE winner SET registers = 1");
+    fs::permissions(path, fs::perms(0444));
+    EXPECT_EQ(fault([&] { repair(path); }), StoreFault::read_only);
+  }
+}
+
+TEST_F(CacheSnapshot, AsTheFileOfAProgramServesAndSaysThatItStoresNothing) {
+  fill(file_, {0});
+  snapshot(file_, target_, {});
+  std::vector<LayerFailure> failures;
+  const auto report = [&](const LayerFailure& failure) { failures.push_back(failure); };
+  EXPECT_TRUE(Layers({{target_, true}}, report).find(matching_query(numbered(0))));
+  EXPECT_TRUE(failures.empty());
+  EXPECT_FALSE(Layers({{target_, true}}, report).can_write());
+  Layers({{target_, true}}, report).publish(numbered(1));
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_TRUE(failures.front().is_winner_lost);
+  EXPECT_EQ(found(target_, 2), 1);
 }
 
 TEST_F(CacheSnapshot, WithoutTrialsOrCodeItIsSmaller) {

@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include "tests/support/names.h"
 #include "tests/tuner/cache/cache_command_fixture.h"
 
@@ -32,6 +34,19 @@ TEST_F(CacheSnapshotCommand, SaysWhatItLeavesOut) {
   const CommandRun run = hone({"snapshot", target_.native()});
   EXPECT_THAT(run.err, Names("1 winner", "left"));
   EXPECT_THAT(run.err, Names("2 winners", "without trials"));
+}
+
+TEST_F(CacheSnapshotCommand, NoCommandWritesToASnapshot) {
+  const std::string text = export_text();
+  hone({"snapshot", target_.native()});
+  const auto before = cache::read_bytes(target_);
+  const std::string cache = "--cache=" + target_.native();
+  std::istringstream in(text);
+  expect_refusal(hone({"merge", file_.native(), cache}), 5, "as that of a snapshot");
+  expect_refusal(hone({"import", "-", cache}, &in), 5, "as that of a snapshot");
+  expect_refusal(hone({"prune", "--max-size", "1Mi", cache}), 5, "as that of a snapshot");
+  expect_refusal(testing::run_hone({"tune", "--device", "host", cache}), 5, "as that of a snapshot");
+  EXPECT_TRUE(cache::read_bytes(target_) == before);
 }
 
 TEST_F(CacheSnapshotCommand, WrongTargetsAreRefused) {
