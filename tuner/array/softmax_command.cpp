@@ -22,7 +22,9 @@ double parse_scale(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
   if (error == std::errc{} && end == text.data() + text.size() && std::isfinite(scale)) return scale;
   throw CommandError(ExitCode::usage,
-                     fmt::format("'{}' is no scale; it is a finite number, such as 0.125", printable(text)));
+                     fmt::format("'{}' is no scale; it is a number such as 0.125, of a magnitude below 2^126, or "
+                                 "2^1022 where elements or results are f64",
+                                 printable(text)));
 }
 
 }  // namespace

@@ -562,7 +562,7 @@ def softmax(
     axis : int, tuple of int or None
         Along which results add up to 1; the last by default, None for the whole array.
     scale : float
-        Multiplies each element first.
+        Multiplies each element first; of a magnitude below 2^126, or 2^1022 for float64.
     {parameters}
 
     Returns
@@ -592,7 +592,7 @@ def log_softmax(
     axis : int, tuple of int or None
         The last by default, None for the whole array.
     scale : float
-        Multiplies each element first.
+        Multiplies each element first; of a magnitude below 2^126, or 2^1022 for float64.
     {parameters}
 
     Returns

@@ -20,8 +20,8 @@ namespace hone {
 /// errors.
 ///
 /// Throws Error: invalid_argument for a null or misaligned pointer, arrays that overlap, a negative extent, a product
-/// of extents that overflows, a pitch shorter than a row, a scale that is not finite, and dtypes that do not go
-/// together; otherwise as Session::launch().
+/// of extents that overflows, a pitch shorter than a row, a scale that is not finite or too large
+/// (SoftmaxSpec::scale), and dtypes that do not go together; otherwise as Session::launch().
 Choice tuned_softmax(Session& session, const SoftmaxSpec& spec, const void* in, const SoftmaxShape& shape, void* out,
                      Stream stream);
 

@@ -12,7 +12,9 @@ namespace hone {
 struct SoftmaxSpec {
   DType dtype = DType::f32;            ///< f16, bf16, f32 or f64
   std::optional<DType> result = {};    ///< f16, bf16, f32 or f64; empty: `dtype`
-  double scale = 1;  ///< multiplies each element first; must be finite; rounded to the accumulator
+  /// Multiplies each element first, rounded to the accumulator. Its magnitude is below 2^126, or 2^1022 where the
+  /// accumulator is f64.
+  double scale = 1;
   Numerics numerics = Numerics::fast;
 
   constexpr DType result_dtype() const { return result.value_or(dtype); }

@@ -149,7 +149,11 @@ TEST_F(ArrayCommand, WhatCannotBeIsRefused) {
   EXPECT_EQ(run({"reduce", file, "--axis", "2"}).code, 2);
   EXPECT_EQ(run({"reduce", file, "--axis", "0", "--op", "sum,max", "-o", out()}).code, 2);
   EXPECT_EQ(run({"softmax", save("i.npy", {2, 2}, std::vector<std::int32_t>{1, 2, 3, 4})}).code, 2);
-  EXPECT_EQ(run({"softmax", file, "--scale", "inf"}).code, 2);
+  for (const char* scale : {"inf", "1e400", "1e38"}) {
+    const testing::CommandRun refused = run({"softmax", file, "--scale", scale});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, Names("scale", scale == std::string_view("1e38") ? "8.5070586659632215e+37" : "2^126"));
+  }
   EXPECT_EQ(run({"transpose", file, "-o", (folder_ / "no" / "out.npy").string()}).code, 4);
   EXPECT_FALSE(std::filesystem::exists(out()));
 }
