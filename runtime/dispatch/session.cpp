@@ -104,10 +104,10 @@ std::string Session::Impl::how_to_tune(const Problem& problem, bool is_noted) {
     return fmt::format("without a cache, it can be tuned in the call (HONE_ON_MISS=tune, --on-miss tune, "
                        "MissPolicy::tune); with one (HONE_CACHE, --cache), ahead: hone tune {} --device {}",
                        arguments, core_.device()->name());
-  if (!can_note && !core_.options().cache_read_only)
+  if (!can_note)
     return fmt::format("tune it into a cache file that can be used (HONE_CACHE, --cache): hone tune {} --device {}",
                        arguments, core_.device()->name());
-  return fmt::format("tune it with: hone tune {} --device {} --cache {}", is_noted && can_note ? "--missed" : arguments,
+  return fmt::format("tune it with: hone tune {} --device {} --cache {}", is_noted ? "--missed" : arguments,
                      core_.device()->name(), shell_quoted(path));
 }
 

@@ -53,6 +53,17 @@ TEST_F(EndToEnd, EveryUnusableFileIsNamedAndNoneInTheAdvice) {
   EXPECT_THAT(tuned.err, Names(junk, picture, folder));
 }
 
+TEST_F(EndToEnd, NoTuningIntoAFileThatIsOnlyReadIsAdvised) {
+  const std::string data = file("d.npy", npy_file<float>("<f4", {1, 2})), only_read = (folder_ / "own.sqlite").string();
+  const CommandRun run = run_hone({"reduce", data, "--device", "host", "--on-miss", "error", "--cache",
+                                   "ro:" + only_read},
+                                  isolated_environment());
+  EXPECT_EQ(run.code, 6);
+  const std::string advice = run.err.substr(run.err.find("; "));
+  EXPECT_THAT(advice, Names("hone tune reduce --op sum", "can be used"));
+  EXPECT_THAT(advice, Not(HasSubstr("--cache " + only_read)));
+}
+
 TEST_F(EndToEnd, ShippedWinnersSayWhereTheyWereTunedAndAreTunedAnew) {
   ASSERT_EQ(hone({"tune", "--device", "host", "--size", "5000", "--budget", "3s"}).code, 0);
   const std::filesystem::path shipped = folder_ / "host.winners";

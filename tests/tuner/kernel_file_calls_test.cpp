@@ -56,6 +56,12 @@ TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
                                    "error"});
   EXPECT_EQ(untuned.code, 6);
   EXPECT_THAT(untuned.err, HasSubstr("hone tune " + kernel + " --size 3"));
+  const std::string only_read = path("only_read.sqlite");
+  const CommandRun unstored = run_hone({"run", kernel, x, x, "-o", out, "--set", "a=1", "--device", "host", "--on-miss",
+                                        "error", "--cache", "ro:" + only_read});
+  EXPECT_EQ(unstored.code, 6);
+  EXPECT_THAT(unstored.err, Names("hone tune " + kernel + " --size 3", "can be used"));
+  EXPECT_THAT(unstored.err, Not(HasSubstr(only_read)));
   write_file(folder_ / "empty.npy", npy_file<float>("<f4", {}));
   const std::string empty = path("empty.npy");
   EXPECT_THAT(refusal({empty, empty, "-o", out, "--set", "a=1"}), Names("empty.npy", "no elements"));

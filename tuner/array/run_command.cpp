@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cache/place.h"
 #include "cache/store.h"
 #include "tuner/array/axis.h"
 #include "tuner/array/call_report.h"
@@ -36,18 +37,21 @@
 namespace hone::tuner {
 namespace {
 
-/// Says how a user of the command tunes a problem without a winner: with this cache file, or without any if the path is
-/// empty, or into another file if this one cannot be read.
-std::string how_to_tune(const Problem& problem, const std::filesystem::path& cache) {
+/// Says how a user of the command tunes a problem without a winner: with the session's cache file, or without any if it
+/// has none, or into another file if that one cannot be read or is not to be written to.
+std::string how_to_tune(const Problem& problem, const SessionOptions& session) {
+  const std::filesystem::path& cache = session.cache_path;
   if (cache.empty())
     return "the cache is off: tune it in the call with --on-miss tune, or turn the cache on and run: hone tune " +
            tune_words(problem);
   try {
     cache::Store(cache).find({});
+    cache::require_writable_place(cache);
+    if (!session.cache_read_only) return "tune it with: " + tune_command(problem, cache);
   } catch (const cache::StoreError&) {
-    return "tune it into a cache file that can be used (HONE_CACHE, --cache): hone tune " + tune_words(problem);
+    // The file serves nobody who tunes.
   }
-  return "tune it with: " + tune_command(problem, cache);
+  return "tune it into a cache file that can be used (HONE_CACHE, --cache): hone tune " + tune_words(problem);
 }
 
 using Kind = KernelArgument::Kind;
@@ -153,7 +157,7 @@ void check_indices(const InputFile& input, const KernelArgument& argument, std::
 
 /// Launches the kernel, tuned where --on-miss allows it. What goes wrong names the kernel file.
 MadeCall call_kernel(Session& session, const Problem& problem, std::span<void* const> pointers, Stream stream,
-                     const RunOptions& options, const std::filesystem::path& cache) {
+                     const RunOptions& options, const SessionOptions& chosen) {
   const std::string& file = options.files.front();
   const FatalSignalReport report(file);
   try {
@@ -165,7 +169,7 @@ MadeCall call_kernel(Session& session, const Problem& problem, std::span<void* c
     if (error.code() != ErrorCode::not_tuned)
       throw Error(error.code(), fmt::format("{}: {}", printable(file), error.what()));
     throw CommandError(ExitCode::not_tuned, fmt::format("no winner serves {}; {}", problem_label(problem),
-                                                        printable(how_to_tune(problem, cache))));
+                                                        printable(how_to_tune(problem, chosen))));
   }
 }
 
@@ -232,10 +236,10 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
     chosen.report_untuned = [&](std::string_view) {
       context.err << fmt::format("hone: no winner was tuned for {} on {}, so a prediction chose the kernel; {}\n",
                                  problem_label(problem), device->name(),
-                                 printable(how_to_tune(problem, chosen.cache_path)));
+                                 printable(how_to_tune(problem, chosen)));
     };
   Session session(device, chosen);
-  const MadeCall made = call_kernel(session, problem, pointers, stream.get(), options, chosen.cache_path);
+  const MadeCall made = call_kernel(session, problem, pointers, stream.get(), options, chosen);
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto buffer = static_cast<std::size_t>(
         std::ranges::find_if(specs, [&](const BufferSpec& each) { return each.name == written[i]->name; }) -
