@@ -171,7 +171,9 @@ TEST_F(KernelFile, OutputsReplaceNoneOfItsFiles) {
     }
     EXPECT_EQ(content(folder_ / name), before);
   }
-  EXPECT_EQ(run(x).code, 0) << "arrays may be replaced";
+  const CommandRun refused = run(x);
+  EXPECT_EQ(refused.code, 2) << refused.err;
+  EXPECT_THAT(refused.err, Names(x, "another file"));
 }
 
 TEST_F(KernelFile, WithoutACacheARunSaysWhatTheCommandCanDo) {

@@ -83,13 +83,13 @@ Context report_context(const ArrayOptions& options, const Context& context) {
   return {.out = is_taken ? context.err : context.out, .err = context.err, .environment = context.environment};
 }
 
-std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::span<const DType> results,
-                                        const Context& context) {
+std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, const InputFile& input,
+                                        std::span<const DType> results, const Context& context) {
   if (options.output.empty()) return nullptr;
   if (results.size() != 1)
     throw CommandError(ExitCode::usage,
                        fmt::format("--output holds the result of one operation, and --op names {}", results.size()));
-  return std::make_unique<OutputFile>(options.output, results.front(), context.out);
+  return std::make_unique<OutputFile>(options.output, results.front(), context.out, std::vector{input.place});
 }
 
 ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& calls, const ArrayOptions& options,
@@ -97,7 +97,7 @@ ExitCode run_on_array(const InputFile& input, const std::vector<ArrayCall>& call
   const SessionOptions chosen = session_options(options, context);
   std::vector<DType> results;
   for (const ArrayCall& call : calls) results.push_back(call.dtype);
-  const std::unique_ptr<OutputFile> output = open_output(options, results, context);
+  const std::unique_ptr<OutputFile> output = open_output(options, input, results, context);
   const std::shared_ptr<Device> device = open_device(options.device);
   const OwnStream stream(*device);
   const DeviceBuffer in = load_input(input, device, stream.get());

@@ -56,10 +56,10 @@ SessionOptions session_options(const ArrayOptions& options, const Context& conte
 /// Error as open_input().
 InputFile open_array(const ArrayOptions& options);
 
-/// The file of --output, for one result; null where none is named. Throws CommandError(usage) if there are several, and
-/// what OutputFile throws.
-std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, std::span<const DType> results,
-                                        const Context& context);
+/// The file of --output, for one result of `input`; null where none is named. Throws CommandError(usage) if there are
+/// several, and what OutputFile throws.
+std::unique_ptr<OutputFile> open_output(const ArrayOptions& options, const InputFile& input,
+                                        std::span<const DType> results, const Context& context);
 
 /// Where the report goes: to the error stream where --output takes the standard output.
 Context report_context(const ArrayOptions& options, const Context& context);

@@ -87,7 +87,7 @@ ExitCode reduce_all(const InputFile& input, ReduceSpec spec, const std::vector<R
     spec.op = op;
     results.push_back(spec.result_dtype());
   }
-  const std::unique_ptr<OutputFile> output = open_output(options, results, context);
+  const std::unique_ptr<OutputFile> output = open_output(options, input, results, context);
   const std::shared_ptr<Device> device = open_device(options.device);
   const OwnStream stream(*device);
   const DeviceBuffer in = load_input(input, device, stream.get());

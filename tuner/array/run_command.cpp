@@ -218,9 +218,11 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
     const auto argument = static_cast<std::size_t>(read[i] - spec.arguments.data());
     if (!read[i]->below.empty()) check_indices(inputs[i], *read[i], kernel.index_limit(problem, argument));
   }
+  std::vector<std::filesystem::path> read_files = source_files(*problem.family);
+  for (const InputFile& input : inputs) read_files.push_back(input.place);
   std::deque<OutputFile> outputs;
   for (std::size_t i = 0; i < written.size(); ++i)
-    outputs.emplace_back(options.outputs[i], written[i]->dtype, context.out, source_files(*problem.family));
+    outputs.emplace_back(options.outputs[i], written[i]->dtype, context.out, read_files);
 
   const std::shared_ptr<Device> device = open_device(options.array.device);
   const OwnStream stream(*device);

@@ -132,6 +132,21 @@ TEST_F(ArrayCommand, EmptyArraysHaveEmptyResults) {
   EXPECT_EQ(Json::parse(softmax.out)["results"][0]["policy"], Json());
 }
 
+TEST_F(ArrayCommand, TheArrayThatWasReadIsNotReplacedByTheResult) {
+  const std::string file = save("a.npy", {2, 3}, ramp(6)), link = (folder_ / "link.npy").string();
+  std::filesystem::create_symlink(file, link);
+  for (const std::string& name : {file, link})
+    for (std::vector<std::string> words : std::vector<std::vector<std::string>>{
+             {"reduce", file}, {"reduce", file, "--axis", "0"}, {"softmax", file}, {"transpose", file}}) {
+      words.insert(words.end(), {"-o", name});
+      const auto refused = run(words);
+      EXPECT_EQ(refused.code, 2) << words.front();
+      EXPECT_THAT(refused.err, Names(name, "read by this command", "another file"));
+    }
+  std::ifstream in(file, std::ios::binary);
+  EXPECT_EQ(read_npy_header(in).shape, (Shape{2, 3}));
+}
+
 /// On the way, the command makes the cache that it would replace.
 TEST_F(ArrayCommand, TheCacheIsNotReplacedByTheResult) {
   const std::string file = save("a.npy", {2, 3}, ramp(6)), cache = (folder_ / "cache.sqlite").string();
