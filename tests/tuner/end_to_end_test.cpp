@@ -212,6 +212,19 @@ TEST_F(EndToEnd, ABudgetThatMeasuresNothingSaysSo) {
   EXPECT_THAT(hone({"explain", "--size", "1024"}).out, Names("no time", "compare"));
 }
 
+TEST_F(EndToEnd, AnyProblemThatItsBudgetLeavesUntunedIsCode6) {
+  ASSERT_EQ(hone({"tune", "--device", "host", "--size", "256", "--budget", "3s"}).code, 0);
+  const CommandRun run = hone({"tune", "--device", "host", "--size", "256,4096", "--budget", "1ms"});
+  EXPECT_EQ(run.code, 6) << run.err;
+  EXPECT_THAT(run.out, Names("1 kept", "1 left untuned"));
+}
+
+TEST_F(EndToEnd, WhatTheTotalBudgetLeavesIsCountedAndNoFailure) {
+  const CommandRun run = hone({"tune", "--device", "host", "--size", "1024,4096", "--total-budget", "1ms"});
+  EXPECT_EQ(run.code, 0) << run.out;
+  EXPECT_THAT(run.err.substr(run.err.rfind("hone: ")), Names("total budget", "2 problems", "same command"));
+}
+
 TEST_F(EndToEnd, OptionsThatAreListsMayBeGivenSeveralTimes) {
   const CommandRun run = hone({"tune", "--device", "host", "--op", "sum", "--op", "max", "--size", "1024", "--size",
                                "4096", "--budget", "1ms"});

@@ -141,27 +141,26 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
     context.err << "hone: interrupted; what was finished is stored, the same command goes on with the rest\n";
     return ExitCode::interrupted;
   }
-  if (result.out_of_budget) {
-    context.err << "hone: the total budget is spent; the same command goes on with the rest\n";
-  }
-  const auto untuned = std::count_if(result.items.begin(), result.items.end(),
-                                     [](const CampaignItem& item) { return item.outcome == Outcome::untuned; });
-  if (untuned > 0) {
+  const auto count = [&](Outcome outcome) {
+    return std::count_if(result.items.begin(), result.items.end(),
+                         [&](const CampaignItem& item) { return item.outcome == outcome; });
+  };
+  const auto untuned = count(Outcome::untuned);
+  if (untuned > 0)
     context.err << fmt::format("hone: the budget was too small to compare anything for {}: the heuristic's choice "
                                "is stored, as untuned; give a longer --budget\n",
                                count_text(untuned, "problem"));
-    const bool has_winner = std::any_of(result.items.begin(), result.items.end(), [](const CampaignItem& item) {
-      return item.outcome == Outcome::tuned || item.outcome == Outcome::kept;
-    });
-    if (!has_winner) return ExitCode::not_tuned;
-  }
+  if (result.out_of_budget)
+    context.err << fmt::format("hone: the total budget is spent before {} had a winner; the same command goes on with "
+                               "the rest\n",
+                               count_text(untuned + count(Outcome::not_reached), "problem"));
   for (const CampaignItem& item : result.items) {
     if (item.outcome == Outcome::failed) {
       throw CommandError(ExitCode::not_tuned,
                          fmt::format("{} could not be tuned: {}", problem_label(item.problem), item.reason));
     }
   }
-  return ExitCode::ok;
+  return untuned > 0 && !result.out_of_budget ? ExitCode::not_tuned : ExitCode::ok;
 }
 
 }  // namespace
