@@ -52,6 +52,7 @@ TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal({x, y, "-o", out, "--set", "a=1"}), Names("y.npy", "2 elements", "has 3"));
   EXPECT_THAT(refusal({x, x, "-o", out}), Names("--set a="));
   EXPECT_THAT(refusal({x, x, "-o", out, "--set", "b=1"}), Names("b=1", "a"));
+  EXPECT_THAT(refusal({"-", "-", "-o", out, "--set", "a=1"}), Names("standard input", "twice"));
   const CommandRun untuned = hone({"run", kernel, x, x, "-o", out, "--set", "a=1", "--device", "host", "--on-miss",
                                    "error"});
   EXPECT_EQ(untuned.code, 6);

@@ -63,7 +63,7 @@ bool is_pipe(const std::filesystem::path& path) {
 
 /// Sets where `file` can be read from any place: itself, or a copy in memory of what a pipe gives.
 void find_place(InputFile& file) {
-  const std::filesystem::path path = file.path == "-" ? "/dev/stdin" : file.path;
+  const std::filesystem::path path = is_standard_input(file.path) ? "/dev/stdin" : file.path;
   file.place = path;
   if (!is_pipe(path)) return;
   const int descriptor = memfd_create("hone-input", MFD_CLOEXEC);
@@ -119,6 +119,8 @@ InputFile describe_raw(const std::filesystem::path& path, std::int64_t file_byte
 }
 
 }  // namespace
+
+bool is_standard_input(const std::filesystem::path& path) { return path == "-" || path == "/dev/stdin"; }
 
 InputFile open_input(const std::filesystem::path& path, std::optional<DType> raw_dtype, std::string_view argument) {
   InputFile found;

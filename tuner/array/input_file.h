@@ -33,6 +33,9 @@ struct InputFile {
   std::int64_t size_bytes() const { return elements * static_cast<std::int64_t>(info(dtype).size_bytes); }
 };
 
+/// True if a path means the standard input.
+bool is_standard_input(const std::filesystem::path& path);
+
 /// Looks at a file: .npy by its name or magic, otherwise raw elements of `raw_dtype`. "-" is the standard input; what
 /// comes through a pipe is read to its end and kept in memory. For .npy a `raw_dtype` must agree
 /// with the header. Throws Error(io_failed) when the file cannot be read, is malformed or has the wrong length, and

@@ -78,6 +78,9 @@ void require_count(std::size_t found, const std::vector<const KernelArgument*>& 
 /// Opens the inputs in the order of the arguments.
 std::vector<InputFile> open_inputs(const RunOptions& options, const std::vector<const KernelArgument*>& arguments) {
   require_count(options.files.size() - 1, arguments, "input files are");
+  if (std::ranges::count_if(options.files, is_standard_input) > 1)
+    throw CommandError(ExitCode::usage, "the standard input (-) is given twice, and is one array; give files for the "
+                                        "others");
   std::vector<InputFile> inputs;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     inputs.push_back(open_input(options.files[i + 1], arguments[i]->dtype, arguments[i]->name));
