@@ -14,7 +14,7 @@
 #include <set>
 #include <string>
 
-#include <hone/error.h>
+#include "runtime/jit/run_program.h"
 
 namespace hone {
 namespace {
@@ -63,8 +63,7 @@ CompileFolder::CompileFolder() {
   remove_stale_once(parent);
   std::string pattern = (parent / std::string(kPrefix)).string() + "XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) {
-    throw Error(ErrorCode::io_failed, fmt::format("cannot make a folder for compiling, {}: {}; set TMPDIR to a place "
-                                                  "that can be written", pattern, std::strerror(errno)));
+    throw no_room(parent, std::strerror(errno));
   }
   path_ = pattern;
   lock_ = open((path_ / kLockName).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

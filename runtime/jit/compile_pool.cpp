@@ -57,13 +57,13 @@ class Batch {
 
   /// After all workers have ended.
   std::vector<CompileOutcome> take() {
-    if (unsupported_) std::rethrow_exception(unsupported_);
+    if (fatal_) std::rethrow_exception(fatal_);
     return std::move(outcomes_);
   }
 
  private:
   bool may_start() const {
-    return next_ < outcomes_.size() && !abandoned_ && !unsupported_ && !stop_.stop_requested() &&
+    return next_ < outcomes_.size() && !abandoned_ && !fatal_ && !stop_.stop_requested() &&
            (!deadline_ || std::chrono::steady_clock::now() < *deadline_);
   }
 
@@ -73,9 +73,9 @@ class Batch {
       outcome.binary = compile_(unit);
     } catch (const Error& error) {
       outcome.error = error.what();
-      if (error.code() != ErrorCode::unsupported) return;
+      if (error.code() != ErrorCode::unsupported && error.code() != ErrorCode::io_failed) return;
       const std::lock_guard lock(mutex_);
-      if (!unsupported_) unsupported_ = std::current_exception();
+      if (!fatal_) fatal_ = std::current_exception();
     } catch (const std::exception& error) {
       outcome.error = error.what();
     }
@@ -93,7 +93,7 @@ class Batch {
   int done_ = 0;
   bool ended_ = false;  // a worker found nothing more to start
   bool abandoned_ = false;
-  std::exception_ptr unsupported_;
+  std::exception_ptr fatal_;  // would be the outcome of every unit
 };
 
 }  // namespace

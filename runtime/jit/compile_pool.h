@@ -32,8 +32,9 @@ using CompileOne = std::function<std::shared_ptr<const Binary>(std::size_t unit)
 /// their order. outcomes[i] belongs to unit i. Once `stop` is requested or `deadline` is over no further unit is
 /// started; those under way are finished.
 ///
-/// A unit that fails is an outcome. A compiler that is missing or does not serve the device fails them all, so that
-/// Error(unsupported) is thrown; what on_progress throws is passed on too, once the units under way are finished.
+/// A unit that fails is an outcome. A compiler that is missing or does not serve the device fails them all, and so does
+/// a folder without room for its files: Error(unsupported) or Error(io_failed) is thrown. What on_progress throws is
+/// passed on too, once the units under way are finished.
 std::vector<CompileOutcome> compile_all(std::size_t count, const CompileOne& compile, std::stop_token stop = {},
                                         const CompileProgress& on_progress = {},
                                         std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt,

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -30,6 +31,9 @@ constexpr std::string_view kSmemSymbol = "hone_host_dynamic_smem";
 constexpr std::string_view kNameSymbol = "hone_host_unit_name";
 constexpr std::size_t kDynamicSmemBytes = 48 * 1024;
 constexpr std::size_t kMaxLogBytes = 64 * 1024;
+
+/// Less than what a compiler writes for the smallest kernel.
+constexpr std::uintmax_t kLeastRoomBytes = 64 * 1024;
 
 std::vector<std::byte> read_bytes(const fs::path& path) {
   const std::string text = read_file(path);
@@ -181,18 +185,31 @@ bool lacks_sanitizer_runtime(std::string_view log) {
   return false;
 }
 
+/// The words by which a compiler, an assembler or a linker says that its files cannot be written; "" if none did. On a
+/// full disk there may be no room for the log either.
+std::string_view lack_of_room(std::string_view log, const fs::path& folder) {
+  for (const std::string_view words : {"No space left on device", "Disk quota exceeded", "File too large",
+                                       "File size limit exceeded", "Read-only file system"})
+    if (log.find(words) != std::string_view::npos) return words;
+  std::error_code error;
+  const bool is_full = log.empty() && fs::space(folder, error).available < kLeastRoomBytes && !error;
+  return is_full ? "No space left on device" : "";
+}
+
 void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<std::string>& command) {
   const fs::path log = folder.parent_path() / "log";
   int status = 0;
   try {
     status = run_program(folder, command, log);
   } catch (const std::system_error& error) {
+    if (error.code() == std::errc::no_space_on_device) throw no_room(folder.parent_path(), error.code().message());
     throw Error(ErrorCode::unsupported, fmt::format("cannot run the C++ compiler {}: {}; set HONE_CXX to one that runs",
                                                     command.front(), error.code().message()));
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   std::string text = read_file(log);
   if (text.size() > kMaxLogBytes) text.replace(kMaxLogBytes, std::string::npos, "\n[…]");
+  if (const std::string_view why = lack_of_room(text, folder); !why.empty()) throw no_room(folder.parent_path(), why);
   if (lacks_sanitizer_runtime(text)) {
     throw Error(
         ErrorCode::unsupported,

@@ -88,12 +88,18 @@ fs::path find_on_path(const std::string& name) {
 }
 
 void write_file(const fs::path& path, std::string_view text) {
-  fs::create_directories(path.parent_path());
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
   std::ofstream file(path, std::ios::binary);
   file << text;
-  if (!file.flush()) {
-    throw Error(ErrorCode::io_failed, fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
-  }
+  if (!file.flush()) throw no_room(path.parent_path(), std::strerror(errno));
+}
+
+Error no_room(const fs::path& folder, std::string_view why) {
+  return Error(ErrorCode::io_failed,
+               fmt::format("cannot write to {}, which is needed to compile: {}; make room there, or set TMPDIR to a "
+                           "folder that can be written",
+                           folder.string(), why));
 }
 
 std::string read_file(const fs::path& path) {

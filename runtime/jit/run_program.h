@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <hone/error.h>
+
 namespace hone {
 
 /// Runs `command`, whose first word is a path, in `folder` with its output in `log`, messages in English, and without
@@ -16,8 +18,11 @@ int run_program(const std::filesystem::path& folder, std::vector<std::string> co
 /// The path of a program that is a name on PATH or a path; empty when there is none.
 std::filesystem::path find_on_path(const std::string& name);
 
-/// Makes the folders that are missing. Throws Error(io_failed).
+/// Makes the folders that are missing. Throws no_room().
 void write_file(const std::filesystem::path& path, std::string_view text);
+
+/// Error(io_failed) that names the folder and TMPDIR.
+Error no_room(const std::filesystem::path& folder, std::string_view why);
 
 /// "" when it cannot be read.
 std::string read_file(const std::filesystem::path& path);

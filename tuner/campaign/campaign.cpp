@@ -150,15 +150,17 @@ class Campaign {
     plan_.give_back(item, lane);
   }
 
-  void take(std::size_t lane, CacheFailed failed) {
-    result().cache_failure = failed.message;
+  void take(std::size_t lane, FilesFailed failed) {
+    (failed.is_cache ? result().cache_failure : result().file_failure) = failed.message;
     if (lanes_[lane].job()) {
       const Job job = lanes_[lane].take_job();
       result().times.failed_ms += worked_ms(lane);
       if (const auto* consolidate = std::get_if<ConsolidateRequest>(&job.request))
         observer_.consolidated(plan_.take_failed_sweep(lane, *consolidate, failed.message), lane);
       if (job.is<TuneRequest>())
-        observer_.finished(plan_.take_not_stored(job.target, lane, failed.message), lane);
+        observer_.finished(failed.is_cache ? plan_.take_not_stored(job.target, lane, failed.message)
+                                           : plan_.take_failed(job.target, lane, failed.message, {}),
+                           lane);
     }
     end();
   }

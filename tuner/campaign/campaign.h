@@ -60,6 +60,7 @@ struct CampaignResult {
   bool interrupted = false;
   bool out_of_budget = false;  ///< the total budget ended it
   std::string cache_failure;   ///< winners could not be stored: why; ended the campaign
+  std::string file_failure;    ///< what is needed to compile could not be written: why; ended the campaign
   std::string device_failure;  ///< a device was lost and cannot be opened again: why; what it had left was not reached
 };
 

@@ -110,9 +110,11 @@ void Lane::take(Answer&& answer, std::vector<LaneEvent>& events) {
     finish(std::move(*consolidated), events);
   } else if (const auto* failed = std::get_if<FailedAnswer>(&answer)) {
     last_words_ = failed->message;
-    if (failed->failure == WorkerFailure::cache) events.push_back(CacheFailed{last_words_});
-    if (failed->failure == WorkerFailure::absent) events.push_back(DeviceGone{last_words_});
-    if (failed->failure == WorkerFailure::cache || failed->failure == WorkerFailure::absent) worker_.reset();
+    const WorkerFailure why = failed->failure;
+    if (why == WorkerFailure::cache || why == WorkerFailure::files)
+      events.push_back(FilesFailed{why == WorkerFailure::cache, last_words_});
+    if (why == WorkerFailure::absent) events.push_back(DeviceGone{last_words_});
+    if (why != WorkerFailure::other && why != WorkerFailure::device_lost) worker_.reset();
   }
 }
 

@@ -37,13 +37,15 @@ struct DeviceGone {
   std::string message;
 };
 
-struct CacheFailed {
+/// Winners could not be stored, or what is needed to compile could not be written.
+struct FilesFailed {
+  bool is_cache = false;
   std::string message;
 };
 
 /// A lane tells the campaign this: an answer, or why there is none.
 using LaneEvent = std::variant<ReadyAnswer, ProgressAnswer, LookedUpAnswer, TunedAnswer, ConsolidatedAnswer, JobFailed,
-                               DeviceGone, CacheFailed>;
+                               DeviceGone, FilesFailed>;
 
 /// Owns a worker process, starts it again when it dies or hangs, and then gives it the same job without the candidate
 /// that it died of. Used by one thread.

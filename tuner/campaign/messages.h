@@ -113,6 +113,7 @@ enum class WorkerFailure : std::uint8_t {
   other,
   device_lost,
   cache,   ///< a winner could not be stored
+  files,   ///< what is needed to compile could not be written
   absent,  ///< the device cannot be opened
 };
 

@@ -93,7 +93,7 @@ CampaignItem tune_problem(Session& session, const TuneRequest& request, const Wo
   try {
     record(session.tune(item.problem, options), item);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::device_lost) throw;
+    if (error.code() == ErrorCode::device_lost || error.code() == ErrorCode::io_failed) throw;
     // A problem too large for the device, or one that its compiler chokes on, must not cost the others their turn.
     item.outcome = Outcome::failed;
     item.reason = message_for(*item.problem.family, error);

@@ -126,6 +126,7 @@ int run_worker(const std::function<std::shared_ptr<Device>(const std::string&)>&
     failed.message = error.what();
     if (error.code() == ErrorCode::device_lost) failed.failure = WorkerFailure::device_lost;
     if (error.code() == ErrorCode::cache_failed) failed.failure = WorkerFailure::cache;
+    if (error.code() == ErrorCode::io_failed) failed.failure = WorkerFailure::files;
     if (error.code() == ErrorCode::not_found || error.code() == ErrorCode::unsupported)
       failed.failure = WorkerFailure::absent;
   } catch (const std::exception& error) {

@@ -130,6 +130,7 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
     context.err << "hone: what was stored before is kept; the same command goes on with the rest\n";
     throw CommandError(ExitCode::cache, fmt::format("winners could not be stored: {}", result.cache_failure));
   }
+  if (!result.file_failure.empty()) throw CommandError(ExitCode::input, result.file_failure);
   if (!result.device_failure.empty()) {
     context.err << "hone: what was finished is stored; the same command goes on with the rest\n";
     throw CommandError(ExitCode::device, fmt::format("a device was lost: {}", result.device_failure));

@@ -156,6 +156,17 @@ TEST(HostCompiler, MissingSanitizerRuntimeSaysWhatToInstall) {
   EXPECT_THAT(message, Names("hone_compiler_without_tsan", "lacks", "library", "apt-get", "install", "find", "-ltsan"));
 }
 
+TEST(HostCompiler, WithoutRoomForItsFilesTheFolderIsNamed) {
+  const std::filesystem::path script = testing::TempDir() + "/hone_compiler_without_room";
+  std::ofstream(script) << "#!/bin/sh\necho 'error writing to unit.s: No space left on device' >&2\nexit 1\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const auto device = make_host_device(HostOptions{.compiler = script, .order = {}});
+  const auto [code, message] = error_of([&] { device->compile({"unit", kEmpty, {}, {"entry"}}); });
+  std::filesystem::remove(script);
+  EXPECT_EQ(code, ErrorCode::io_failed);
+  EXPECT_THAT(message, Names("/hone-compile-", "No space left", "TMPDIR"));
+}
+
 TEST(HostCompiler, MissingCompilerSaysWhatToInstall) {
   const auto device = make_host_device(HostOptions{.compiler = "/no/such/compiler", .order = {}});
   EXPECT_EQ(device->compiler_identity(), "");

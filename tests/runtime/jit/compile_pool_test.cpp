@@ -75,32 +75,34 @@ TEST(CompilePool, NoUnitsGiveNoOutcomes) {
 TEST(CompilePool, AFailingUnitIsARecord) {
   const CompilingDevice device([](const Unit& unit) {
     if (unit.name == "1") throw Error(ErrorCode::compile_failed, "line 7: no");
-    if (unit.name == "2") throw std::runtime_error("the disk is full");
+    if (unit.name == "2") throw std::runtime_error("out of luck");
     return binary_of(unit);
   });
   const std::vector<CompileOutcome> outcomes = compile(device, units(4));
   EXPECT_NE(outcomes[0].binary, nullptr);
   EXPECT_EQ(outcomes[1].binary, nullptr);
   EXPECT_EQ(outcomes[1].error, "line 7: no");
-  EXPECT_EQ(outcomes[2].error, "the disk is full");
+  EXPECT_EQ(outcomes[2].error, "out of luck");
   EXPECT_TRUE(outcomes[2].started());
   EXPECT_NE(outcomes[3].binary, nullptr);
 }
 
-TEST(CompilePool, AMissingCompilerIsThrown) {
-  std::atomic<int> calls = 0;
-  const CompilingDevice device([&](const Unit&) -> Binary {
-    ++calls;
-    throw Error(ErrorCode::unsupported, "no compiler");
-  });
-  try {
-    compile(device, units(1000));
-    FAIL() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::unsupported);
-    EXPECT_THAT(error.what(), Names("no compiler"));
+TEST(CompilePool, WhatFailsEveryUnitIsThrown) {
+  for (const ErrorCode code : {ErrorCode::unsupported, ErrorCode::io_failed}) {
+    std::atomic<int> calls = 0;
+    const CompilingDevice device([&](const Unit&) -> Binary {
+      ++calls;
+      throw Error(code, "no compiler, or no room");
+    });
+    try {
+      compile(device, units(1000));
+      FAIL() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code);
+      EXPECT_THAT(error.what(), Names("no compiler"));
+    }
+    EXPECT_LT(calls, 1000);
   }
-  EXPECT_LT(calls, 1000);
 }
 
 TEST(CompilePool, SeveralUnitsCompileAtOnce) {

@@ -77,6 +77,17 @@ TEST_F(CampaignTest, AFullDiskIsSaidOfTheProblemThatCouldNotBeStored) {
   EXPECT_EQ(run({sum_of(4096)}, options()).items[0].outcome, Outcome::tuned) << "there is room again";
 }
 
+TEST_F(CampaignTest, WithoutRoomToCompileItEndsAndNamesTheFolder) {
+  CampaignResult result;
+  {
+    const cache::FileSizeLimit limit(1024);
+    result = run({sum_of(1024), sum_of(4096)}, options());
+  }
+  EXPECT_THAT(result.file_failure, Names("hone-compile-", "TMPDIR"));
+  EXPECT_EQ(result.items[0].outcome, Outcome::failed);
+  EXPECT_EQ(result.items[1].outcome, Outcome::not_reached);
+}
+
 TEST_F(CampaignTest, WhatNoDeviceHasRoomForIsSkippedAndTheRestGoesOn) {
   const std::int64_t too_many = std::int64_t{1} << 44;
   const CampaignResult result = run({sum_of(too_many), sum_of(4096), sum_of(2 * too_many)}, options());
