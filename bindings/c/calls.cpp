@@ -139,7 +139,7 @@ SoftmaxCall call_of(const hone_softmax_spec* given) {
                    .numerics = numerics_of(spec.numerics)},
           .shape = spec.inner == 1 ? SoftmaxShape::rows(spec.outer, spec.reduced, pitches)
                                    : SoftmaxShape::axis(spec.outer, spec.reduced, spec.inner, pitches),
-          .is_logarithm = spec.logarithm != 0};
+          .is_logarithm = flag_of(spec.logarithm, "logarithm")};
 }
 
 TransposeSpec transpose_of(const hone_matrix_spec* given) {

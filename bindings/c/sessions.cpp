@@ -58,19 +58,14 @@ SessionOptions options_of(const hone_session_options* given) {
   };
   refuse_negative(read_options.capture_workspaces, "capture_workspaces");
   refuse_negative(read_options.tune_budget_ms, "tune_budget_ms");
-  const auto flag = [](std::int32_t value, const char* what) {
-    if (value != 0 && value != 1)
-      throw Error(ErrorCode::invalid_argument, fmt::format("{} is {}: give 0 or 1", what, value));
-    return value == 1;
-  };
   options.on_miss = static_cast<MissPolicy>(read_options.on_miss);
   options.objective = static_cast<Objective>(read_options.objective);
   options.capture_workspaces = read_options.capture_workspaces;
   options.tune_budget = std::chrono::milliseconds(read_options.tune_budget_ms);
   options.cache_max_bytes = read_options.cache_max_bytes;
-  options.cache_read_only = flag(read_options.cache_read_only, "cache_read_only");
-  options.load_binaries = flag(read_options.load_binaries, "load_binaries");
-  options.validate_pointers = flag(read_options.validate_pointers, "validate_pointers");
+  options.cache_read_only = flag_of(read_options.cache_read_only, "cache_read_only");
+  options.load_binaries = flag_of(read_options.load_binaries, "load_binaries");
+  options.validate_pointers = flag_of(read_options.validate_pointers, "validate_pointers");
   if (read_options.cache_path != nullptr) {
     options.cache_path = read_options.cache_path;
     if (options.cache_path.empty()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -59,7 +60,8 @@ hone_status init(Struct* to, std::size_t size, Struct defaults, const char* name
   });
 }
 
-/// The caller's struct; what an older one lacks has the value of `defaults`.
+/// The caller's struct; what an older one lacks has the value of `defaults`. A later version may use `reserved`, so
+/// nothing but 0 is taken there.
 template <class Struct>
 Struct read(const Struct* from, const Struct& defaults, const char* name) {
   const std::size_t size = required(from, name).size;
@@ -69,7 +71,18 @@ Struct read(const Struct* from, const Struct& defaults, const char* name) {
                             sizeof(Struct)));
   Struct result = defaults;
   std::memcpy(&result, from, size);
+  if constexpr (requires { result.reserved; })
+    if (result.reserved != 0)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("reserved of {} is {}: give 0, as {}_init() does", name, result.reserved, name));
   return result;
+}
+
+/// Throws invalid_argument where `value` is neither 0 nor 1.
+inline bool flag_of(std::int32_t value, const char* what) {
+  if (value != 0 && value != 1)
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} is {}: give 0 or 1", what, value));
+  return value == 1;
 }
 
 /// A copy that the caller frees with hone_free().

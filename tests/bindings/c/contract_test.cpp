@@ -82,6 +82,35 @@ TEST_F(CApi, NullPointersAndWrongNumbersAreRefused) {
   hone_free(nullptr);
 }
 
+TEST_F(CApi, NumbersThatMeanNothingAreRefused) {
+  const float in = 1;
+  float out = 0;
+  hone_softmax_spec softmax;
+  ASSERT_EQ(hone_softmax_spec_init(&softmax, sizeof softmax), HONE_OK);
+  softmax.outer = softmax.reduced = 1;
+  softmax.logarithm = 2;
+  EXPECT_EQ(hone_softmax(session_, &softmax, &in, &out, nullptr, nullptr), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_last_error(), HasSubstr("logarithm is 2"));
+
+  hone_rms_norm_spec norm;
+  ASSERT_EQ(hone_rms_norm_spec_init(&norm, sizeof norm), HONE_OK);
+  norm.rows = norm.columns = 1;
+  norm.reserved = 1;
+  EXPECT_EQ(hone_rms_norm(session_, &norm, &in, nullptr, nullptr, &out, nullptr, nullptr, nullptr),
+            HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_last_error(), HasSubstr("reserved of hone_rms_norm_spec is 1"));
+
+  hone_kernel_spec* kernel = nullptr;
+  ASSERT_EQ(hone_kernel_spec_create(&kernel), HONE_OK);
+  hone_kernel_argument argument;
+  ASSERT_EQ(hone_kernel_argument_init(&argument, sizeof argument), HONE_OK);
+  argument.name = "x";
+  argument.reserved = -1;
+  EXPECT_EQ(hone_kernel_spec_add_argument(kernel, &argument), HONE_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_last_error(), HasSubstr("reserved of hone_kernel_argument is -1"));
+  hone_kernel_spec_destroy(kernel);
+}
+
 TEST_F(CApi, StructsSayTheirSize) {
   hone_reduce_spec spec{};  // never initialised
   float out = 0;

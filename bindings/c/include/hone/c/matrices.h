@@ -12,7 +12,7 @@ typedef struct hone_softmax_spec {
   size_t size;
   int32_t dtype;       /* f16, bf16, f32 or f64 */
   int32_t result;      /* likewise; −1: dtype */
-  int32_t logarithm;   /* 1: log_softmax */
+  int32_t logarithm;   /* 0: softmax; 1: log_softmax */
   int32_t numerics;    /* HONE_NUMERICS_… */
   double scale;        /* multiplies each element first; a magnitude below 2^126, or 2^1022 if one of the two is f64 */
   int64_t outer;       /* outer × reduced × inner elements; results over `reduced` add up to 1. Rows of a matrix: */
