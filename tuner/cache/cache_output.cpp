@@ -42,6 +42,8 @@ void print_counts(const cache::CopyCounts& counts, const Context& context) {
   const auto line = [&](std::int64_t count, std::string_view what) {
     if (count > 0) context.out << fmt::format("  {:<10}{}\n", count, what);
   };
+  if (counts.added + counts.replaced + counts.kept + counts.unchanged + counts.binaries == 0)
+    context.out << "  there was nothing to add\n";
   line(counts.added, "added");
   line(counts.replaced, "replaced: better than what was there");
   line(counts.kept, "not taken: what is there is better");

@@ -120,6 +120,9 @@ void set_up_cache_export(CLI::App& cache, CacheExportOptions& options) {
 
 ExitCode run_cache_export(const CacheExportOptions& options, const Context& context) {
   const std::filesystem::path path = cache_file(options.cache, context);
+  if (!cache::file_exists(path))
+    throw CommandError(ExitCode::cache,
+                       fmt::format("'{}' cannot be exported: there is no such file", printable(path.string())));
   if (options.text) return write_text(path, options, context);
   const std::filesystem::path target = options.file.empty() ? "-" : options.file;
   const bool to_standard_output = is_standard_output(target);

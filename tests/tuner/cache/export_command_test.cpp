@@ -92,13 +92,14 @@ TEST_F(CacheExportCommand, SaysWhatItLeavesOut) {
   EXPECT_THAT(run.err, Names("1 row", "left", "no UTF-8"));
 }
 
-TEST_F(CacheExportCommand, OfNothingIsAnEmptyExport) {
+TEST_F(CacheExportCommand, OfAnEmptyFileIsAnEmptyExportAndOfNoFileIsRefused) {
+  expect_refusal(hone({"export"}), 5, "there is no such file");
+  expect_refusal(hone({"export", "--text"}), 5, "there is no such file");
+  cache::write_text(file_, "");
   const CommandRun run = hone({"export"});
   EXPECT_EQ(run.code, 0);
-  EXPECT_THAT(run.err, Names("no cache"));
+  EXPECT_THAT(run.err, Names("no winner"));
   EXPECT_EQ(parse(run.out).size(), 2u);
-  cache::write_text(file_, "");
-  EXPECT_THAT(hone({"export"}).err, Names("no winner"));
 }
 
 }  // namespace

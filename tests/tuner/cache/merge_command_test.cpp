@@ -29,6 +29,13 @@ TEST_F(CacheMergeCommand, CountsWhatItDid) {
   EXPECT_THAT(hone({"merge", other_.native()}).out, HasLine("3", "already"));
 }
 
+TEST_F(CacheMergeCommand, OfAnEmptyFileSaysThatThereWasNothing) {
+  cache::write_text(other_, "");
+  const CommandRun run = hone({"merge", other_.native()});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasLine("nothing", "to add"));
+}
+
 TEST_F(CacheMergeCommand, DryRunChangesNothing) {
   const std::vector<std::byte> before = cache::read_bytes(file_);
   EXPECT_THAT(hone({"merge", other_.native(), "--dry-run"}).out,
