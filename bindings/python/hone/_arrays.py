@@ -16,14 +16,17 @@ _NAMES = (
 _NUMBERS = {name: number for number, name in enumerate(_NAMES)}
 
 
-def dtype_number(dtype: Any) -> int:
-    """The library's number of a dtype of any kind: ``'f32'``, ``'float32'``, ``numpy.float32``, ``torch.float32``."""
+def dtype_number(dtype: Any, name: str = "dtype") -> int:
+    """The library's number of a dtype of any kind: ``'f32'``, ``'float32'``, ``numpy.float32``, ``torch.float32``.
+
+    `name` is that of the argument, for the error.
+    """
     if dtype is None:
         return -1
     try:
         return _dtype_number(dtype)
     except TypeError:
-        raise TypeError(f"dtype: {dtype!r} is no dtype that Hone knows: {', '.join(_NAMES)}") from None
+        raise TypeError(f"{name}: {dtype!r} is no dtype that Hone knows: {', '.join(_NAMES)}") from None
 
 
 @functools.lru_cache(maxsize=256)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import numbers
@@ -67,8 +68,12 @@ _SUM, _PRODUCT, _MIN, _MAX, _MINMAX, _ARGMIN, _ARGMAX, _MEAN, _MEAN_VARIANCE, _L
 _NORMS = {1: _native.op_number("l1_norm"), 2: _native.op_number("l2_norm"), float("inf"): _native.op_number("max_norm")}
 
 
-def _dtype(dtype: Any) -> int:
-    return -1 if dtype is None else dtype_number(dtype)
+def _dtype(dtype: Any, name: str = "dtype") -> int:
+    return -1 if dtype is None else dtype_number(dtype, name)
+
+
+def _dtypes(dtype: Any, accumulator: Any) -> tuple[int, int]:
+    return _dtype(dtype), _dtype(accumulator, "accumulator")
 
 
 _NUMERICS = ("fast", "reproducible")
@@ -115,7 +120,7 @@ def sum(
     array([12., 15., 18., 21.], dtype=float32)
     """
     return _native.reduce(
-        _SUM, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _SUM, x, axis, keepdims, *_dtypes(dtype, accumulator), ignore_nan, out, stream, session, copy,
         _numerics(numerics),
     )  # fmt: skip
 
@@ -144,7 +149,7 @@ def prod(
     array(24., dtype=float32)
     """
     return _native.reduce(
-        _PRODUCT, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _PRODUCT, x, axis, keepdims, *_dtypes(dtype, accumulator), ignore_nan, out, stream, session, copy,
         _numerics(numerics),
     )  # fmt: skip
 
@@ -298,7 +303,7 @@ def mean(
     array([1.5, 4. ], dtype=float32)
     """
     return _native.reduce(
-        _MEAN, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _MEAN, x, axis, keepdims, *_dtypes(dtype, accumulator), ignore_nan, out, stream, session, copy,
         _numerics(numerics),
     )  # fmt: skip
 
@@ -327,9 +332,18 @@ def mean_var(
     array([2.5 , 1.25], dtype=float32)
     """
     return _native.reduce(
-        _MEAN_VARIANCE, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _MEAN_VARIANCE, x, axis, keepdims, *_dtypes(dtype, accumulator), ignore_nan, out, stream, session, copy,
         _numerics(numerics),
     )  # fmt: skip
+
+
+def _without_warnings_of(array: Array) -> contextlib.AbstractContextManager[Any]:
+    """NumPy warns of NaNs that a multiplication makes; other libraries do not."""
+    if not type(array).__module__.startswith("numpy"):
+        return contextlib.nullcontext()
+    import numpy
+
+    return numpy.errstate(invalid="ignore")
 
 
 @_documented("x", "axis", "dtype", "keepdims", "accumulator", "ignore_nan", "numerics")
@@ -377,8 +391,9 @@ def var(
     result = both[..., 1]
     if correction:
         n = math.prod(x.shape) // (math.prod(result.shape) or 1)
-        # As NumPy: infinite, or NaN where the deviations are 0, without a degree of freedom.
-        result *= n / (n - correction) if n > correction else float("nan" if n == 0 else "inf")
+        with _without_warnings_of(result):
+            # As NumPy: infinite, or NaN where the deviations are 0, without a degree of freedom.
+            result *= n / (n - correction) if n > correction else float("nan" if n == 0 else "inf")
     if out is None:
         return result
     if tuple(getattr(out, "shape", ())) != tuple(result.shape):
@@ -414,7 +429,7 @@ def norm(
     if ord not in _NORMS:
         raise ValueError(f"ord is {ord!r}; known are 1, 2 and inf")
     return _native.reduce(
-        _NORMS[ord], x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _NORMS[ord], x, axis, keepdims, *_dtypes(dtype, accumulator), ignore_nan, out, stream, session, copy,
         _numerics(numerics),
     )  # fmt: skip
 
@@ -443,7 +458,7 @@ def logsumexp(
     array(1000., dtype=float32)
     """
     return _native.reduce(
-        _LOGSUMEXP, x, axis, keepdims, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _LOGSUMEXP, x, axis, keepdims, *_dtypes(dtype, accumulator), ignore_nan, out, stream, session, copy,
         _numerics(numerics),
     )  # fmt: skip
 
@@ -546,7 +561,7 @@ def dot(
     >>> hone.dot(numpy.array([1, 2, 3], "float32"), numpy.array([4, 5, 6], "float32"))
     array(32., dtype=float32)
     """
-    return _native.dot(a, b, _dtype(dtype), _dtype(accumulator), out, stream, session, copy, _numerics(numerics))
+    return _native.dot(a, b, *_dtypes(dtype, accumulator), out, stream, session, copy, _numerics(numerics))
 
 
 @_quick(_native.softmax_shortcut, False)
@@ -696,6 +711,6 @@ def segment_reduce(
     array([ 1.,  0., 14.], dtype=float32)
     """
     return _native.segments(
-        _native.op_number(op), x, offsets, _dtype(dtype), _dtype(accumulator), ignore_nan, out, stream, session, copy,
+        _native.op_number(op), x, offsets, *_dtypes(dtype, accumulator), ignore_nan, out, stream, session, copy,
         _numerics(numerics),
     )  # fmt: skip

@@ -92,8 +92,9 @@ class Reduction(_native.Reduction):
         accumulator: Any = "float32", dtype: Any = None, relative_tolerance: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(
-            name, map, combine, identity, finish, declarations, _dtype(accumulator), _dtype(dtype), relative_tolerance
-        )
+            name, map, combine, identity, finish, declarations, _dtype(accumulator, "accumulator"), _dtype(dtype),
+            relative_tolerance,
+        )  # fmt: skip
         self.name = name
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _native
-from ._calls import Array, Axis, _dtype, _numerics
+from ._calls import Array, Axis, _dtype, _dtypes, _numerics
 from ._composed import Fused, Reduction
 from ._errors import NotTunedError
 from ._session import Session, _budget_ms
@@ -179,12 +179,12 @@ def problem(
         number = _native.op_number(_CALLS.get(op, op))
         if offsets is None:
             made = _native.reduce_problem(
-                number, x, None if axis is ... else axis, _dtype(dtype), _dtype(accumulator), ignore_nan,
+                number, x, None if axis is ... else axis, *_dtypes(dtype, accumulator), ignore_nan,
                 _numerics(numerics),
             )  # fmt: skip
         else:
             made = _native.segments_problem(
-                number, x, offsets, _dtype(dtype), _dtype(accumulator), ignore_nan, _numerics(numerics)
+                number, x, offsets, *_dtypes(dtype, accumulator), ignore_nan, _numerics(numerics)
             )
     made.set_graph(graph)
     return made

@@ -46,8 +46,11 @@ class Given {
       return PyObject_IsTrue(object_.ptr()) != 0;
     } else {
       T value{};
-      if (!nb::try_cast<T>(object_, value)) refuse_given(kName.text, wanted(), object_);
-      return value;
+      if (nb::try_cast<T>(object_, value)) return value;
+      // An int may be larger than every double.
+      if (std::is_floating_point_v<T> && PyLong_Check(object_.ptr()) != 0)
+        throw nb::value_error((std::string(kName.text) + ": the int is too large, or too small, for a float").c_str());
+      refuse_given(kName.text, wanted(), object_);
     }
   }
 

@@ -317,8 +317,8 @@ class RmsNormFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRul
       return because(fmt::format("all rows are aligned to {} bytes, not {}; rms_norm_problem() finds the alignment",
                                  found, problem.alignment));
     const double eps = eps_of(problem);
-    if (!(eps >= 0 && eps <= static_cast<double>(std::numeric_limits<float>::max())))
-      return because(fmt::format("an eps of {} is negative, or no f32", eps));
+    if (constexpr float kMost = std::numeric_limits<float>::max(); !(eps >= 0 && eps <= static_cast<double>(kMost)))
+      return because(fmt::format("eps is {}, and may be from 0 to {}, the largest f32", eps, kMost));
     return "";
   }
 

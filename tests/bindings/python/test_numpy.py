@@ -1,5 +1,7 @@
 """Every function on NumPy arrays, beside NumPy."""
 
+import warnings
+
 import hone
 import numpy
 import pytest
@@ -367,8 +369,10 @@ def test_variances_with_a_correction(axis, correction):
 
 
 def test_variances_without_a_degree_of_freedom():
-    with numpy.errstate(invalid="ignore"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         result = hone.var(numpy.array([[1, 2], [3, 3]], "float32"), axis=1, correction=2)
+        assert numpy.isnan(hone.var(numpy.array([1], "float32"), correction=1))
     assert_array_equal(result, [numpy.inf, numpy.nan])
     with pytest.raises(ValueError, match="stream"):
         hone.var(CUBE, correction=1, stream=0)
