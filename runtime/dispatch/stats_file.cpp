@@ -14,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include "cache/process.h"
+
 namespace hone {
 namespace {
 
@@ -78,9 +80,10 @@ StatsFile::StatsFile(const fs::path& folder, const Device& device) {
   path_ = folder / fmt::format("hone-{}-{}.json", process_, session);
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  head_ = fmt::format("{{\"process\":{},\"session\":{},\"program\":{},\"device\":{},\"name\":{},\"started_at\":{},",
-                      process_, session, json_string(program.string()), json_string(device.name()),
-                      json_string(device.facts().name), unix_time());
+  head_ = fmt::format("{{\"process\":{},\"identity\":{},\"session\":{},\"program\":{},\"device\":{},\"name\":{},"
+                      "\"started_at\":{},",
+                      process_, json_string(cache::this_process()), session, json_string(program.string()),
+                      json_string(device.name()), json_string(device.facts().name), unix_time());
 }
 
 StatsFile::~StatsFile() {

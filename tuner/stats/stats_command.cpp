@@ -16,6 +16,7 @@
 
 #include <hone/error.h>
 
+#include "cache/process.h"
 #include "tuner/context/json_output.h"
 #include "tuner/text/extents.h"
 #include "tuner/text/option_values.h"
@@ -31,7 +32,15 @@ using Json = nlohmann::ordered_json;
 /// Programs that end without ending their sessions leave files behind.
 bool is_running(std::int64_t process) { return kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM; }
 
-/// The sessions of running processes, by process and session. What is no such file is left out.
+/// True if the process is known to have ended: its number may be that of another by now, or mean something else on the
+/// machine or in the container that wrote the file.
+bool has_ended(const Json& session) {
+  return session.contains("identity") && session["identity"].is_string() &&
+         cache::has_ended(session["identity"].get<std::string>());
+}
+
+/// The sessions of running processes, by process and session. What is no such file is left out; those of processes that
+/// have ended are removed.
 std::vector<Json> read_sessions(const fs::path& folder) {
   std::error_code error;
   std::vector<Json> sessions;
@@ -43,6 +52,11 @@ std::vector<Json> read_sessions(const fs::path& folder) {
     Json json = Json::parse(text, nullptr, false);
     const auto is_number = [&](const char* field) { return json.contains(field) && json[field].is_number_integer(); };
     if (!json.is_object() || !is_number("process") || !is_number("session") || !json.contains("counters")) continue;
+    if (has_ended(json)) {
+      std::error_code ignored;
+      fs::remove(entry.path(), ignored);
+      continue;
+    }
     if (json["process"].get<std::int64_t>() > 0 && is_running(json["process"].get<std::int64_t>()))
       sessions.push_back(std::move(json));
   }

@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <hone/device.h>
 #include <hone/session.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
+#include "cache/process.h"
 #include "tests/support/names.h"
 #include "tests/tuner/support.h"
 
@@ -51,6 +53,21 @@ TEST(Stats, OfProcessesThatAreGoneAreLeftOut) {
   write_file(folder / "hone-1-1.json", "damaged");
   write_file(folder / "hone-1-2.json", R"({"process":"x"})");
   EXPECT_TRUE(sessions_in(folder.path()).empty());
+}
+
+TEST(Stats, OfProcessesThatHaveEndedAreRemoved) {
+  const TemporaryFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    write_file(folder / "hone-1-1.json", json{{"process", 1}, {"identity", cache::this_process()}, {"session", 1},
+                                              {"counters", json::object()}}.dump());
+    _exit(0);
+  }
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  write_file(folder / "hone-1-2.json", R"({"process":1,"identity":"another machine","session":2,"counters":{}})");
+  EXPECT_EQ(sessions_in(folder.path()).size(), 1U) << "process 1 of this machine runs, and the other may";
+  EXPECT_FALSE(std::filesystem::exists(folder / "hone-1-1.json"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "hone-1-2.json"));
 }
 
 TEST(Stats, SayWhatIsMissing) {
