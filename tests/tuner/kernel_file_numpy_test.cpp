@@ -83,6 +83,7 @@ TEST_F(KernelFile, WhereThereIsNoPythonOrNoNumPyTheErrorSaysSo) {
     unsetenv("PYTHONPATH");
   }
   EXPECT_THAT(complaint_with("HONE_PYTHON", path("no_python")), Names("no_python", "NumPy", "HONE_PYTHON"));
+  EXPECT_THAT(complaint_with("HONE_PYTHON", "/bin/false"), Names("/bin/false", "code 1", "HONE_PYTHON"));
   if (before) setenv("HONE_PYTHON", python.c_str(), 1);
   else unsetenv("HONE_PYTHON");
 }

@@ -159,14 +159,15 @@ int run_python(const std::string& python, const NumpyFolder& folder) {
   return status;
 }
 
-/// Says what went wrong in the process; "" if nothing did.
-std::string fault_of(int status, const NumpyFolder& folder) {
+/// Says what went wrong in the process of the program `python`; "" if nothing did.
+std::string fault_of(int status, const std::string& python, const NumpyFolder& folder) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
     return fmt::format("the expression took more than {} s", kSeconds);
   const std::string error = content_of(folder / "error");
   if (!error.empty()) return error;
-  return fmt::format("Python ended {} {}: {}", WIFSIGNALED(status) ? "by signal" : "with code",
+  return fmt::format("the Python '{}' ended {} {}; HONE_PYTHON names another: {}", python,
+                     WIFSIGNALED(status) ? "by signal" : "with code",
                      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), content_of(folder / "log"));
 }
 
@@ -185,15 +186,17 @@ void evaluate(const KernelSpec& spec, const std::string& expression, std::span<c
     if (arguments[i].is_array() && arguments[i].kind != KernelArgument::Kind::out)
       write_bytes(folder / fmt::format("{}.in", i), values[i].data, bytes_of(i));
   const char* const named = std::getenv("HONE_PYTHON");
-  const int status = run_python(named && *named ? named : "python3", folder);
-  if (const std::string fault = fault_of(status, folder); !fault.empty())
+  const std::string python = named && *named ? named : "python3";
+  const int status = run_python(python, folder);
+  if (const std::string fault = fault_of(status, python, folder); !fault.empty())
     throw CommandError(ExitCode::input, printable(fault));
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!parameter_of(arguments[i]).is_written) continue;
     const std::string result = content_of(folder / fmt::format("{}.out", i));
     if (result.size() != bytes_of(i))
-      throw CommandError(ExitCode::failed, fmt::format("Python left {} bytes of {}, not {}", result.size(),
-                                                       printable(arguments[i].name), bytes_of(i)));
+      throw CommandError(ExitCode::failed,
+                         fmt::format("the Python '{}' left {} bytes of {}, not {}; HONE_PYTHON names another",
+                                     printable(python), result.size(), printable(arguments[i].name), bytes_of(i)));
     std::memcpy(values[i].data, result.data(), result.size());
   }
 }
