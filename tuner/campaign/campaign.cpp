@@ -115,7 +115,9 @@ class Campaign {
     times.waiting_for_compiler_ms += answer.item.compile_ms;
     times.measuring_ms += answer.item.measure_ms - answer.item.verify_ms;
     times.verifying_ms += answer.item.verify_ms;
-    times.storing_ms += std::max(0.0, worked_ms(lane) - answer.item.compile_ms - answer.item.measure_ms);
+    times.hung_ms += job.lost_ms;
+    times.storing_ms +=
+        std::max(0.0, worked_ms(lane) - job.lost_ms - answer.item.compile_ms - answer.item.measure_ms);
     const CampaignItem& item = plan_.take_tuned(job.target, lane, std::move(answer.item), std::move(job.died));
     if (!item.disturbance.empty() && !has_warned_) {
       has_warned_ = true;
@@ -125,8 +127,9 @@ class Campaign {
   }
 
   void take(std::size_t lane, ConsolidatedAnswer answer) {
-    lanes_[lane].take_job();
-    result().times.comparing_sizes_ms += worked_ms(lane);
+    const double lost_ms = lanes_[lane].take_job().lost_ms;
+    result().times.hung_ms += lost_ms;
+    result().times.comparing_sizes_ms += worked_ms(lane) - lost_ms;
     if (const SweepResult* sweep = plan_.take_consolidated(lane, answer)) observer_.consolidated(*sweep, lane);
   }
 
@@ -219,7 +222,7 @@ class Campaign {
   void conclude() {
     CampaignTimes& times = result().times;
     const double worked_ms = times.waiting_for_compiler_ms + times.measuring_ms + times.verifying_ms +
-                             times.comparing_sizes_ms + times.storing_ms + times.failed_ms;
+                             times.comparing_sizes_ms + times.storing_ms + times.hung_ms + times.failed_ms;
     times.idle_ms = std::max(0.0, static_cast<double>(lanes_.size()) * ms_since(start_) - worked_ms);
     // A job that did not end in time: its worker is killed with its lane.
     for (Lane& lane : lanes_)

@@ -48,6 +48,7 @@ struct CampaignTimes {
   double verifying_ms = 0;
   double comparing_sizes_ms = 0;  ///< with compiling, verifying and storing what is chosen
   double storing_ms = 0;          ///< and whatever else a tuning does
+  double hung_ms = 0;             ///< on candidates that hung or killed their worker, of problems that were tuned
   double failed_ms = 0;           ///< on problems that failed or could not be stored
   double idle_ms = 0;             ///< with opening the device and looking winners up
 };

@@ -53,12 +53,14 @@ void Lane::start() {
 
 void Lane::give(Job job) {
   job_ = std::move(job);
+  given_at_ = Clock::now();
   send_job();
 }
 
 void Lane::send_job() {
   is_done_ = false;
   last_sign_ = Clock::now();
+  job_->lost_ms = std::chrono::duration<double, std::milli>(last_sign_ - given_at_).count();
   runs_at_start_ = runs_seen_ = worker_->running().count;
   std::visit([this](const auto& request) { worker_->send(request); }, job_->request);
   if (is_stopping_) stop();

@@ -21,6 +21,7 @@ struct Job {
   std::size_t target = 0;              ///< what it is for, by whoever gives it
   std::vector<std::string> died = {};  ///< candidates, with what happened
   int unexplained_deaths = 0;          ///< before any candidate ran
+  double lost_ms = 0;                  ///< before the last worker got it: those of earlier ones, which hung or died
 
   template <class Of>
   bool is() const {
@@ -95,6 +96,7 @@ class Lane {
   std::uint64_t runs_at_start_ = 0;
   std::uint64_t runs_seen_ = 0;
   Clock::time_point last_sign_;
+  Clock::time_point given_at_;
 };
 
 }  // namespace hone::tuner

@@ -131,6 +131,7 @@ std::string times_text(const CampaignTimes& times) {
                          Part(times.verifying_ms, "verifying"),
                          Part(times.comparing_sizes_ms, "comparing sizes"),
                          Part(times.storing_ms, "storing and the like"),
+                         Part(times.hung_ms, "waiting for candidates that hung or crashed"),
                          Part(times.failed_ms, "problems without a winner"),
                          Part(times.idle_ms, "idle")};
   double all_ms = 0;
