@@ -6,8 +6,8 @@
 
 namespace hone::test {
 
-/// Most of the time of these tests is the compiler's, on kernels with a sanitizer: a second or more each, which is a
-/// fifth of that without one. They are a LongTest under the sanitizers, and run always elsewhere.
+/// Most of the time of these tests is the compiler's, on kernels, and longer with a sanitizer: they are a
+/// LongTest there, and run always elsewhere.
 class LongUnderSanitizers : public LongTest {
  protected:
   void SetUp() override {
