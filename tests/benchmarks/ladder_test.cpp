@@ -15,10 +15,12 @@
 #include "benchmarks/ladder/code_lines.h"
 #include "benchmarks/ladder/matrix_steps.h"
 
+#include "tests/support/long_test.h"
+
 namespace hone::benchmarks {
 namespace {
 
-class LadderSteps : public testing::TestWithParam<LadderStep> {};
+class LadderSteps : public test::LongTest, public testing::WithParamInterface<LadderStep> {};
 
 /// Under all checks, in several orders of threads and blocks: 0 and small integers add up exactly in any order, so that
 /// every order must give the very sum. One check has buffers for each size, since every check compiles.
@@ -64,7 +66,7 @@ DeviceFacts facts_of(const std::string& kind) {
 INSTANTIATE_TEST_SUITE_P(Of, LadderSteps, testing::ValuesIn(ladder_steps_on(facts_of("host"))),
                          [](const auto& step) { return std::string(step.param.name); });
 
-class MatrixSteps : public testing::TestWithParam<MatrixStep> {
+class MatrixSteps : public test::LongTest, public testing::WithParamInterface<MatrixStep> {
  protected:
   static double expected(const std::vector<float>& in, std::int64_t columns, std::size_t i) {
     const auto row = in.begin() + static_cast<std::ptrdiff_t>(i) / columns * columns;

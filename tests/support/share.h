@@ -9,8 +9,8 @@
 
 namespace hone::test {
 
-/// The environment variable HONE_TEST_SHARE, which scripts/test sets and explains: 0.25 lets a long test run a quarter
-/// of its cases. Without it, a test runs all of them. Tests of random faults run more of them beyond 1.
+/// The environment variable HONE_TEST_SHARE, which scripts/test sets and explains: 0.125 lets a long test run an
+/// eighth of its cases. Without it, a test runs all of them. Tests of random faults run more of them beyond 1.
 inline double share() {
   const char* const text = std::getenv("HONE_TEST_SHARE");
   return text != nullptr ? std::strtod(text, nullptr) : 1;

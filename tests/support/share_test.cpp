@@ -1,4 +1,4 @@
-#include "tests/support/share.h"
+#include "tests/support/long_test.h"
 
 #include <gmock/gmock.h>
 
@@ -46,6 +46,15 @@ TEST_F(Share, HasEveryNameWithOneOfTheSeeds) {
     }
     EXPECT_EQ(met, 1) << name;
   }
+}
+
+TEST_F(Share, HasTheTestThatRunsWithOneOfTheSeeds) {
+  int met = 0;
+  for (const char* seed : {"3", "4", "5", "6"}) {
+    turns("0.25", seed);
+    met += is_due() ? 1 : 0;
+  }
+  EXPECT_EQ(met, 1);
 }
 
 TEST_F(Share, OfMoreThanEverythingOrOfNothingReadableIsEverything) {

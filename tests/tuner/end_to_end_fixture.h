@@ -1,19 +1,18 @@
 // EndToEnd: the commands with a cache and files in a folder of their own.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/long_test.h"
 #include "tests/tuner/support.h"
 
 namespace hone::tuner {
 
-class EndToEnd : public ::testing::Test {
+class EndToEnd : public test::LongTest {
  protected:
   testing::CommandRun hone(const std::vector<std::string>& args) {
     return testing::run_hone(args, testing::isolated_environment(cache_));

@@ -10,6 +10,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/long_test.h"
 #include "tests/tuner/support.h"
 
 namespace hone::tuner::testing {
@@ -47,7 +48,7 @@ inline std::string content(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-class KernelFile : public ::testing::Test {
+class KernelFile : public test::LongTest {
  protected:
   KernelFile() {
     write_file(folder_ / "axpy.cu", kSource);

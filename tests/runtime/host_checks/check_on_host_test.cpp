@@ -5,6 +5,7 @@
 #include <hone/error.h>
 #include <hone/host_check.h>
 
+#include "tests/runtime/support/long_under_sanitizers.h"
 #include "tests/support/names.h"
 
 namespace hone::test {
@@ -24,7 +25,9 @@ HostCheck check_of(const std::string& body) {
 constexpr char kWhoComesFirst[] = "out[blockIdx.x * 32 + threadIdx.x] = atomicAdd(out + 64, 1);";
 
 #if !defined(__SANITIZE_THREAD__)  // where blocks run at the same time
-TEST(CheckOnHost, AFailingOrderCanBeReplayed) {
+using CheckOnHost = LongUnderSanitizers;
+
+TEST_F(CheckOnHost, AFailingOrderCanBeReplayed) {
   const HostCheck check = check_of(kWhoComesFirst);
   const HostCheckReport report = check_on_host(check);
   EXPECT_THAT(report.failure, Names("depends", "order", "orders", "forward", "reverse", "buffer", "\"out\""));
@@ -34,7 +37,7 @@ TEST(CheckOnHost, AFailingOrderCanBeReplayed) {
   EXPECT_EQ(check_on_host(replay).failure, report.failure);
 }
 
-TEST(CheckOnHost, ASeedGivesTheSameBytesEveryTime) {
+TEST_F(CheckOnHost, ASeedGivesTheSameBytesEveryTime) {
   HostCheck check = check_of(kWhoComesFirst);
   check.orders = {{HostOrder::Kind::random, 7}, {HostOrder::Kind::random, 7}};
   EXPECT_EQ(check_on_host(check).failure, "");
@@ -46,26 +49,26 @@ TEST(CheckOnHost, ASeedGivesTheSameBytesEveryTime) {
 #endif
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
-TEST(CheckOnHost, ADivisionByAConstantZeroIsFoundWithItsLine) {
+TEST_F(CheckOnHost, ADivisionByAConstantZeroIsFoundWithItsLine) {
   const HostCheckReport report = check_on_host(check_of("int parts = 0;\nout[1] = out[0] / parts;"));
   EXPECT_THAT(report.failure, AllOf(Names("integer", "zero"), HasLine("stopped at", "unit.cu:3")));
 }
 #endif
 
-TEST(CheckOnHost, AnEndlessLoopIsStoppedAfterTheDeadline) {
+TEST_F(CheckOnHost, AnEndlessLoopIsStoppedAfterTheDeadline) {
   HostCheck check = check_of("for (volatile unsigned i = 0;; ++i) out[1] = i;");
   check.deadline = std::chrono::milliseconds(100);
   EXPECT_THAT(check_on_host(check).failure, Names("100 ms", "HostCheck::deadline", "--deadline"));
 }
 
-TEST(CheckOnHost, ALoopThatWaitsForWhatNobodyWritesIsFound) {
+TEST_F(CheckOnHost, ALoopThatWaitsForWhatNobodyWritesIsFound) {
   HostCheck check = check_of("while (out[0] == 0) {}\nout[1] = 2;");
   check.deadline = std::chrono::milliseconds(100);
   EXPECT_THAT(check_on_host(check).failure, Names("100 ms"));
 }
 
 #if !defined(__SANITIZE_THREAD__)  // which reports races itself
-TEST(CheckOnHost, ARaceNamesBothAccessesTheirThreadsAndTheArray) {
+TEST_F(CheckOnHost, ARaceNamesBothAccessesTheirThreadsAndTheArray) {
   HostCheck check = check_of("__shared__ int other[8], tile[32];\n"
                              "other[threadIdx.x % 8] = 0;\n"
                              "__syncthreads();\n"
@@ -77,7 +80,7 @@ TEST(CheckOnHost, ARaceNamesBothAccessesTheirThreadsAndTheArray) {
                     HasLine("\"tile\"", "shared memory"), HasLine("__syncthreads()", "between")));
 }
 
-TEST(CheckOnHost, ARaceFromOneRoundOfALoopToTheNextIsNamed) {
+TEST_F(CheckOnHost, ARaceFromOneRoundOfALoopToTheNextIsNamed) {
   const std::string body = "__shared__ int tile[32];\n"
                            "int v = threadIdx.x;\n"
                            "for (int i = 0; i < 3; ++i) {\n"
@@ -91,7 +94,7 @@ TEST(CheckOnHost, ARaceFromOneRoundOfALoopToTheNextIsNamed) {
   EXPECT_EQ(check_on_host(check_of(mended)).failure, "");
 }
 
-TEST(CheckOnHost, ARaceOnOneLineIsMendedByReadingFirst) {
+TEST_F(CheckOnHost, ARaceOnOneLineIsMendedByReadingFirst) {
   // "s" would be "short" to whoever took it for the encoding of a type.
   HostCheck check = check_of("extern __shared__ float s[];\n"
                              "s[threadIdx.x] = out[threadIdx.x];\n"
@@ -106,7 +109,7 @@ TEST(CheckOnHost, ARaceOnOneLineIsMendedByReadingFirst) {
                     HasLine("variable", "__syncthreads()", "write then")));
 }
 
-TEST(CheckOnHost, ARaceInAnIncludedFileIsNamedThere) {
+TEST_F(CheckOnHost, ARaceInAnIncludedFileIsNamedThere) {
   HostCheck check = check_of("__shared__ int tile[32];\nfill(tile);\n"
                              "out[blockIdx.x * 32 + threadIdx.x] = last(tile, out);");
   check.unit.source.insert(0, "#include \"tile.cuh\"\n");
@@ -116,7 +119,7 @@ TEST(CheckOnHost, ARaceInAnIncludedFileIsNamedThere) {
   EXPECT_THAT(check_on_host(check).failure, AllOf(HasLine("tile.cuh:2", "writes"), HasLine("tile.cuh:5", "reads")));
 }
 
-TEST(CheckOnHost, ARaceInGlobalMemoryNamesTheBuffer) {
+TEST_F(CheckOnHost, ARaceInGlobalMemoryNamesTheBuffer) {
   EXPECT_THAT(check_on_host(check_of("out[threadIdx.x] = blockIdx.x;")).failure,
               AllOf(HasLine("unit.cu:2", "block (0,0,0)", "writes"), HasLine("unit.cu:2", "block (1,0,0)"),
                     HasLine("\"out\"", "byte 0"), HasLine("no barrier orders blocks")));
@@ -125,7 +128,7 @@ TEST(CheckOnHost, ARaceInGlobalMemoryNamesTheBuffer) {
                     HasLine("one thread alone")));
 }
 
-TEST(CheckOnHost, AnUpdateThatMayBeLostIsNamed) {
+TEST_F(CheckOnHost, AnUpdateThatMayBeLostIsNamed) {
   const std::string rest = "  // of both blocks and all threads";
   EXPECT_THAT(check_on_host(check_of("out[64] += 1;" + rest)).failure,
               AllOf(Names("lose", "\"out\"", "byte 256"), HasLine("unit.cu:2", "thread (0,0,0)"),
@@ -139,7 +142,7 @@ TEST(CheckOnHost, AnUpdateThatMayBeLostIsNamed) {
               AllOf(HasLine("unit.cu:2"), HasLine("unit.cu:3", "atomically")));
 }
 
-TEST(CheckOnHost, WhatLosesNoUpdateIsNoFault) {
+TEST_F(CheckOnHost, WhatLosesNoUpdateIsNoFault) {
   for (const char* const right : {"out[64] = 7;", "if (out[64] == 0) out[64] = 1;", "out[64] |= 4;",
                                   "atomicMax(out + 64, 3);\nif (out[64] < 3) out[64] = 3;",
                                   "out[blockIdx.x * 32 + threadIdx.x] += 1;\nout[blockIdx.x * 32 + threadIdx.x] += 1;",
@@ -148,7 +151,7 @@ TEST(CheckOnHost, WhatLosesNoUpdateIsNoFault) {
     EXPECT_EQ(check_on_host(check_of(right)).failure, "") << right;
 }
 
-TEST(CheckOnHost, FencesAndWarpBarriersAreNoRace) {
+TEST_F(CheckOnHost, FencesAndWarpBarriersAreNoRace) {
   HostCheck check = check_of("__shared__ int tile[32];\n"
                              "tile[threadIdx.x] = threadIdx.x;\n__syncwarp();\n"
                              "const int v = tile[31 - threadIdx.x];\n__syncwarp();\ntile[threadIdx.x] = v;\n"
@@ -159,7 +162,7 @@ TEST(CheckOnHost, FencesAndWarpBarriersAreNoRace) {
 #endif
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST(CheckOnHost, AnIndexBeyondASharedArrayIsNamed) {
+TEST_F(CheckOnHost, AnIndexBeyondASharedArrayIsNamed) {
   const std::string body = "__shared__ int tile[4][8], other[32];\nother[threadIdx.x] = threadIdx.x;\n"
                            "const int x = threadIdx.x % 8, y = threadIdx.x / 8;\n"
                            "tile[y][x] = x;\n__syncthreads();\n";
@@ -170,7 +173,7 @@ TEST(CheckOnHost, AnIndexBeyondASharedArrayIsNamed) {
                                           "out[blockIdx.x * 32 + threadIdx.x] = flat[threadIdx.x];")).failure, "");
 }
 
-TEST(CheckOnHost, OperationsThatAreUndefinedAreNamed) {
+TEST_F(CheckOnHost, OperationsThatAreUndefinedAreNamed) {
   const auto failure = [](const std::string& body, const std::string& functions = "") {
     HostCheck check = check_of(body);
     check.unit.source.insert(0, functions);
@@ -193,7 +196,7 @@ TEST(CheckOnHost, OperationsThatAreUndefinedAreNamed) {
 }
 
 /// A compiler that knows them to be null may leave out the call of the kernel.
-TEST(CheckOnHost, NullPointersThatTheCompilerSeesAreFound) {
+TEST_F(CheckOnHost, NullPointersThatTheCompilerSeesAreFound) {
   for (const char* const body : {"int* p = nullptr;\nout[threadIdx.x] = *p;", "\nout[0] = *(volatile int*)0;",
                                  "int* p = nullptr;\nout[0] += *p;", "int* p = nullptr;\n*p = 1;"})
     EXPECT_THAT(check_on_host(check_of(body)).failure,
@@ -223,7 +226,7 @@ HostCheckReport check_large(const std::string& body) {
   return check_on_host(check);
 }
 
-TEST(CheckOnHost, IndicesThatOverflowAreFoundWithoutTheMemory) {
+TEST_F(CheckOnHost, IndicesThatOverflowAreFoundWithoutTheMemory) {
   const auto failure = [](const std::string& body) {
     const HostCheckReport report = check_large(body);
     EXPECT_EQ(report.large_not_run, "");
@@ -239,7 +242,7 @@ TEST(CheckOnHost, IndicesThatOverflowAreFoundWithoutTheMemory) {
               AllOf(Names("46351x46349", "before"), HasLine("unit.cu:4"), HasLine("buffer", "\"out\"")));
 }
 
-TEST(CheckOnHost, WhatEndsTheLargeRunIsAFault) {
+TEST_F(CheckOnHost, WhatEndsTheLargeRunIsAFault) {
   const std::string only_there = "if (gridDim.x > 2 && blockIdx.x > 0)\n";
   EXPECT_THAT(check_large(only_there + "__trap();").failure,
               AllOf(Names("46351x46349", "__trap()"), HasLine("thread (0,0,0)", "unit.cu:3")));
@@ -252,13 +255,13 @@ TEST(CheckOnHost, WhatEndsTheLargeRunIsAFault) {
 }
 #endif
 
-TEST(CheckOnHost, BuffersMayBeLeftOutOfTheComparison) {
+TEST_F(CheckOnHost, BuffersMayBeLeftOutOfTheComparison) {
   HostCheck check = check_of(kWhoComesFirst);
   check.buffers[0].compared = false;
   EXPECT_TRUE(check_on_host(check).ok());
 }
 
-TEST(CheckOnHost, EveryRunStartsFromTheInitialContents) {
+TEST_F(CheckOnHost, EveryRunStartsFromTheInitialContents) {
   HostCheck check = check_of("atomicAdd(out + threadIdx.x, 1);");
   check.buffers[0] = CheckBuffer::of("out", std::vector<int>(64, 5));
   const HostCheckReport report = check_on_host(check);
@@ -267,7 +270,7 @@ TEST(CheckOnHost, EveryRunStartsFromTheInitialContents) {
   EXPECT_EQ(report.values<int>(0)[40], 5);
 }
 
-TEST(CheckOnHost, AFailedCheckNamesTheOrder) {
+TEST_F(CheckOnHost, AFailedCheckNamesTheOrder) {
   HostCheck check = check_of("if (threadIdx.x == 3) return;\n__syncthreads();");
   check.orders = {{HostOrder::Kind::random, 9}};
   EXPECT_THAT(check_on_host(check).failure,
@@ -275,7 +278,7 @@ TEST(CheckOnHost, AFailedCheckNamesTheOrder) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose reports are others
-TEST(CheckOnHost, AccessesOutOfBoundsNameTheBufferTheThreadAndTheLine) {
+TEST_F(CheckOnHost, AccessesOutOfBoundsNameTheBufferTheThreadAndTheLine) {
   // 260 bytes: where they are aligned, 252 of a pattern are behind them.
   const auto failure = [](const std::string& body) { return check_on_host(check_of(body)).failure; };
   EXPECT_THAT(failure("if (threadIdx.x == 7) out[65] = 1;"),
@@ -295,7 +298,7 @@ TEST(CheckOnHost, AccessesOutOfBoundsNameTheBufferTheThreadAndTheLine) {
   EXPECT_EQ(failure("out[blockIdx.x * 32 + threadIdx.x] = out[64];"), "");
 }
 
-TEST(CheckOnHost, ACopyWithoutAGuardIsSeenBehindTheEndOfItsInput) {
+TEST_F(CheckOnHost, ACopyWithoutAGuardIsSeenBehindTheEndOfItsInput) {
   HostCheck check;
   check.unit = {"test",
                 "extern \"C\" __global__ void entry(const int* in, int* out) {\n"
@@ -311,13 +314,13 @@ TEST(CheckOnHost, ACopyWithoutAGuardIsSeenBehindTheEndOfItsInput) {
 }
 
 // Where buffers end at a page they are aligned to less than on a GPU: what a kernel makes of that is not held against it.
-TEST(CheckOnHost, AKernelMayRelyOnAlignedBuffers) {
+TEST_F(CheckOnHost, AKernelMayRelyOnAlignedBuffers) {
   EXPECT_EQ(check_on_host(check_of("assert(reinterpret_cast<unsigned long long>(out) % 256 == 0);\n"
                                    "reinterpret_cast<int4*>(out)[0] = {1, 2, 3, 4};")).failure, "");
 }
 #endif
 
-TEST(CheckOnHost, BuffersAreAlignedAsOnAGpuInAllRunsButOne) {
+TEST_F(CheckOnHost, BuffersAreAlignedAsOnAGpuInAllRunsButOne) {
   for (const std::size_t size : {0u, 1u, 255u, 4096u, 5000u}) {
     HostCheck check = check_of("");
     int less_aligned = 0;
@@ -330,7 +333,7 @@ TEST(CheckOnHost, BuffersAreAlignedAsOnAGpuInAllRunsButOne) {
   }
 }
 
-TEST(CheckOnHost, AWrongNumberOfArgumentsIsTheCallersFault) {
+TEST_F(CheckOnHost, AWrongNumberOfArgumentsIsTheCallersFault) {
   HostCheck check = check_of("");
   check.run = [](const HostRun& run) { run.launch({1}, {1}, 0, run.buffer<int>(0), 5); };
   try {
@@ -342,7 +345,7 @@ TEST(CheckOnHost, AWrongNumberOfArgumentsIsTheCallersFault) {
   }
 }
 
-TEST(CheckOnHost, WhatIsNotTheKernelsFaultIsThrown) {
+TEST_F(CheckOnHost, WhatIsNotTheKernelsFaultIsThrown) {
   HostCheck check = check_of("undeclared();");
   EXPECT_THROW(check_on_host(check), Error);
   check = check_of("");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/runtime/host_checks/planted_kernels.h"
+#include "tests/support/long_test.h"
 
 namespace hone::test {
 
@@ -56,7 +57,7 @@ std::vector<std::string> faulty_lines(const PlantedKernel& kernel) {
   return places;
 }
 
-class Planted : public testing::TestWithParam<PlantedKernel> {};
+class Planted : public LongTest, public testing::WithParamInterface<PlantedKernel> {};
 
 TEST_P(Planted, BugIsFound) {
   const PlantedKernel& kernel = GetParam();

@@ -1,5 +1,6 @@
 // Each check fires, names both sides with their source lines, and leaves a device that works.
 #include "tests/runtime/host_device/host_kernel.h"
+#include "tests/runtime/support/long_under_sanitizers.h"
 #include "tests/support/names.h"
 
 namespace hone::test {
@@ -7,7 +8,9 @@ namespace {
 
 using testing::AllOf;
 
-TEST(HostCheck, BarriersAtDifferentLinesDiverge) {
+using HostCheck = LongUnderSanitizers;
+
+TEST_F(HostCheck, BarriersAtDifferentLinesDiverge) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   if (threadIdx.x < 7)
@@ -19,7 +22,7 @@ extern "C" __global__ void entry(int* out) {
             HasLine("thread (7,0,0)", "waits", "__syncthreads()", "unit.cu:6")));
 }
 
-TEST(HostCheck, BarrierAfterAThreadReturned) {
+TEST_F(HostCheck, BarrierAfterAThreadReturned) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   __syncwarp();
@@ -30,7 +33,7 @@ extern "C" __global__ void entry(int* out) {
             HasLine("thread (3,0,0)", "returned", "last", "unit.cu:3")));
 }
 
-TEST(HostCheck, ReturningBeforeTheOthersReachTheBarrier) {
+TEST_F(HostCheck, ReturningBeforeTheOthersReachTheBarrier) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   if (threadIdx.x == 0) return;
@@ -40,7 +43,7 @@ extern "C" __global__ void entry(int* out) {
             HasLine("thread (0,0,0)", "returned")));
 }
 
-TEST(HostCheck, ReportNamesHeaderAndBlock) {
+TEST_F(HostCheck, ReportNamesHeaderAndBlock) {
   const auto device = make_host_device(HostOptions{.sm_count = 1, .compiler = {}, .order = {}});
   const HostKernel kernel(device, R"(#include "sync.cuh"
 extern "C" __global__ void entry() {
@@ -53,14 +56,14 @@ extern "C" __global__ void entry() {
                     HasLine("thread (0,1,0)", "returned")));
 }
 
-TEST(HostCheck, MaskMustNameTheCaller) {
+TEST_F(HostCheck, MaskMustNameTheCaller) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   out[threadIdx.x] = __shfl_sync(0x0000ffffu, 1, 0);
 })"), AllOf(Names("0x0000ffff", "omits"), HasLine("thread (16,0,0)", "unit.cu:3")));
 }
 
-TEST(HostCheck, FullMaskAfterALaneReturned) {
+TEST_F(HostCheck, FullMaskAfterALaneReturned) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   if (threadIdx.x == 0) return;
@@ -70,7 +73,7 @@ extern "C" __global__ void entry(int* out) {
             HasLine("thread (0,0,0)", "returned")));
 }
 
-TEST(HostCheck, ReturningWhileTheWarpWaits) {
+TEST_F(HostCheck, ReturningWhileTheWarpWaits) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   if (threadIdx.x == 9) return;
@@ -80,14 +83,14 @@ extern "C" __global__ void entry(int* out) {
             HasLine("thread (9,0,0)", "returned")));
 }
 
-TEST(HostCheck, FullMaskInABlockSmallerThanAWarp) {
+TEST_F(HostCheck, FullMaskInABlockSmallerThanAWarp) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   __syncwarp();
 })", {.block = {20}}), Names("not exist", "(0xfff00000)", "unit.cu:3"));
 }
 
-TEST(HostCheck, LanesInDifferentWarpOperations) {
+TEST_F(HostCheck, LanesInDifferentWarpOperations) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   if (threadIdx.x % 32 < 5)
@@ -99,28 +102,28 @@ extern "C" __global__ void entry(int* out) {
             HasLine("thread (0,0,0)", "waits", "warp", "unit.cu:4")));
 }
 
-TEST(HostCheck, LanesWithDifferentMasks) {
+TEST_F(HostCheck, LanesWithDifferentMasks) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   __syncwarp(threadIdx.x == 31 ? 0x80000001u : 0xffffffffu);
 })"), AllOf(Names("0x80000001", "0xffffffff"), HasLine("thread (31,0,0)"), HasLine("thread (0,0,0)")));
 }
 
-TEST(HostCheck, ShuffleFromALaneOutsideTheMask) {
+TEST_F(HostCheck, ShuffleFromALaneOutsideTheMask) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   if (threadIdx.x % 32 < 16) out[threadIdx.x] = __shfl_down_sync(0x0000ffffu, 1, 1);
 })"), AllOf(Names("shuffle", "reads", "16", "0x0000ffff", "unit.cu:3"), HasLine("thread (15,0,0)")));
 }
 
-TEST(HostCheck, ShuffleOfAnOddWidth) {
+TEST_F(HostCheck, ShuffleOfAnOddWidth) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   out[threadIdx.x] = __shfl_xor_sync(0xffffffffu, 1, 1, 12);
 })"), Names("shuffle", "12", "unit.cu:3"));
 }
 
-TEST(HostCheck, DeadlockSaysWhoWaitsWhere) {
+TEST_F(HostCheck, DeadlockSaysWhoWaitsWhere) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   if (threadIdx.x == 5)
@@ -132,7 +135,7 @@ extern "C" __global__ void entry(int* out) {
             HasLine("thread (5,0,0)", "waits", "warp", "unit.cu:4")));
 }
 
-TEST(HostCheck, TrapAndAssertEndTheLaunch) {
+TEST_F(HostCheck, TrapAndAssertEndTheLaunch) {
   EXPECT_THAT(report(R"(
 extern "C" __global__ void entry(int* out) {
   if (threadIdx.x == 33) __trap();
@@ -143,7 +146,7 @@ extern "C" __global__ void entry(int* out) {
 })"), AllOf(Names("assertion", "`threadIdx.x < 2`"), HasLine("thread (2,0,0)", "unit.cu:3")));
 }
 
-TEST(HostCheck, WaitingForABlockThatCannotStartEndsAtTheDeadline) {
+TEST_F(HostCheck, WaitingForABlockThatCannotStartEndsAtTheDeadline) {
   HostOptions options;
   options.block_deadline = std::chrono::milliseconds(200);
   EXPECT_THAT(report(R"(

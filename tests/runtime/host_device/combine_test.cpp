@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "runtime/jit/embedded_sources.h"
+#include "tests/runtime/support/long_under_sanitizers.h"
 
 namespace hone::test {
 namespace {
@@ -106,25 +107,27 @@ void expect_results(const Case& each) {
   }
 }
 
-TEST(Combine, OfLanesIsInTheFirstOfThem) {
+using Combine = LongUnderSanitizers;
+
+TEST_F(Combine, OfLanesIsInTheFirstOfThem) {
   for (const unsigned lanes : {1u, 4u, 32u}) expect_results({.threads = lanes});
   expect_results({.threads = 32, .op = "Max"});  // by one instruction
 }
 
-TEST(Combine, OfABlockIsInItsFirstThread) {
+TEST_F(Combine, OfABlockIsInItsFirstThread) {
   expect_results({.threads = 128});
   expect_results({.threads = 128, .op = "Max"});
   expect_results({.threads = 128, .tail = "shared"});
   expect_results({.threads = 128, .op = "SumModulo"});
 }
 
-TEST(Combine, ToAllReachesEveryThreadThatSharesTheOutput) {
+TEST_F(Combine, ToAllReachesEveryThreadThatSharesTheOutput) {
   for (const unsigned threads : {1u, 8u, 128u}) expect_results({.threads = threads, .to_all = true});
   expect_results({.threads = 128, .op = "SumModulo", .to_all = true});
 }
 
 /// The order of blocks decides which one is the last; the result is in its first thread, whichever that is.
-TEST(Combine, OfAGridIsInTheLastBlock) {
+TEST_F(Combine, OfAGridIsInTheLastBlock) {
   for (const std::string tail : {"warp", "shared"}) {
     const Binary binary = compile({.threads = 128, .grid = "last_block", .tail = tail}, 1);
     for (const HostOrder& order : kOrders) {
@@ -135,7 +138,7 @@ TEST(Combine, OfAGridIsInTheLastBlock) {
   }
 }
 
-TEST(Combine, PublishedPartialsAreNoResults) {
+TEST_F(Combine, PublishedPartialsAreNoResults) {
   const Binary binary = compile({.threads = 128, .grid = "publish"}, 1);
   EXPECT_THAT(run(binary, 1, {}), testing::Each(kUnwritten));
 }

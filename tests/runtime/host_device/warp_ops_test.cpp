@@ -4,6 +4,8 @@
 #include <bit>
 #include <functional>
 
+#include "tests/runtime/support/long_under_sanitizers.h"
+
 namespace hone::test {
 namespace {
 
@@ -68,7 +70,9 @@ void expect_shuffles(const std::string& type) {
                     [](int lane, int first, int width) { return (lane ^ 9) >= first + width ? lane : lane ^ 9; });
 }
 
-TEST(HostWarp, ShufflesMoveEveryType) {
+using HostWarp = LongUnderSanitizers;
+
+TEST_F(HostWarp, ShufflesMoveEveryType) {
   expect_shuffles<int>("int");
   expect_shuffles<unsigned>("unsigned");
   expect_shuffles<float>("float");
@@ -79,7 +83,7 @@ TEST(HostWarp, ShufflesMoveEveryType) {
   expect_shuffles<unsigned long>("unsigned long");
 }
 
-TEST(HostWarp, SmallTypesBecomeInts) {
+TEST_F(HostWarp, SmallTypesBecomeInts) {
   // As CUDA's overloads have it: the integral promotions choose int, and the call gives one.
   for (const std::string type : {"short", "unsigned short", "signed char", "unsigned char", "bool"}) {
     const WarpExpression<int> run(
@@ -113,7 +117,7 @@ void expect_matches(const std::string& type) {
   }
 }
 
-TEST(HostWarp, MatchesCompareEveryType) {
+TEST_F(HostWarp, MatchesCompareEveryType) {
   expect_matches<int>("int");
   expect_matches<unsigned>("unsigned");
   expect_matches<long>("long");
@@ -124,7 +128,7 @@ TEST(HostWarp, MatchesCompareEveryType) {
   expect_matches<double>("double");
 }
 
-TEST(HostWarp, VotesCountTheMaskOnly) {
+TEST_F(HostWarp, VotesCountTheMaskOnly) {
   const auto in = inputs<int>();
   const WarpExpression<int> run_any("int", "__any_sync(mask, v > 0)"), run_all("int", "__all_sync(mask, v > 0)");
   const WarpExpression<unsigned> run_ballot("unsigned", "__ballot_sync(mask, static_cast<int>(v) > 0)");
@@ -143,7 +147,7 @@ TEST(HostWarp, VotesCountTheMaskOnly) {
   }
 }
 
-TEST(HostWarp, MatchesFindEqualLanes) {
+TEST_F(HostWarp, MatchesFindEqualLanes) {
   const auto in = inputs<unsigned>();
   const WarpExpression<unsigned> run_any("unsigned", "__match_any_sync(mask, v)");
   const WarpExpression<unsigned> run_all(
@@ -182,7 +186,7 @@ void expect_reduction(const std::string& type, const std::string& name, const st
   }
 }
 
-TEST(HostWarp, ReductionsCombineTheMask) {
+TEST_F(HostWarp, ReductionsCombineTheMask) {
   expect_reduction<int>("int", "add", [](int a, int b) { return a + b; });
   expect_reduction<int>("int", "min", [](int a, int b) { return std::min(a, b); });
   expect_reduction<int>("int", "max", [](int a, int b) { return std::max(a, b); });
@@ -194,14 +198,14 @@ TEST(HostWarp, ReductionsCombineTheMask) {
   expect_reduction<unsigned>("unsigned", "xor", [](unsigned a, unsigned b) { return a ^ b; });
 }
 
-TEST(HostWarp, SyncwarpPublishesToTheWarp) {
+TEST_F(HostWarp, SyncwarpPublishesToTheWarp) {
   const WarpExpression<int> run(
       "int", "[&] { __shared__ int s[32]; s[lane] = v; __syncwarp(mask); return s[31 - lane]; }()");
   const auto out = run(inputs<int>(), 0xffffffffu);
   for (std::size_t lane = 0; lane < 32; ++lane) EXPECT_EQ(out[lane], inputs<int>()[31 - lane]);
 }
 
-TEST(HostWarp, DisjointMasksMeetSeparately) {
+TEST_F(HostWarp, DisjointMasksMeetSeparately) {
   const auto device = make_host_device();
   const HostKernel kernel(device, R"(
 extern "C" __global__ void entry(int* out) {
@@ -220,7 +224,7 @@ extern "C" __global__ void entry(int* out) {
   EXPECT_THAT(out.values(), testing::Each(expected));
 }
 
-TEST(HostWarp, ActivemaskNamesTheCallerAlone) {
+TEST_F(HostWarp, ActivemaskNamesTheCallerAlone) {
   const auto out = WarpExpression<unsigned>("unsigned", "__activemask()")(inputs<unsigned>(), 0xffffffffu);
   for (std::size_t lane = 0; lane < 32; ++lane) EXPECT_EQ(out[lane], 1u << lane);
 }

@@ -14,7 +14,7 @@
 #include <hone/all_reduce.h>
 
 #include "tests/runtime/support/device_fixture.h"
-#include "tests/support/share.h"
+#include "tests/support/long_test.h"
 
 namespace hone {
 
@@ -38,9 +38,6 @@ class RanksTest : public testing::Test {
     if (rank() == std::min(1, ranks() - 1)) other();
     communicator_->exchange(*device_, "");
   }
-
-  /// The same on all ranks: whether the instance of a test is one of the share that is asked for.
-  static bool is_due() { return test::in_share(testing::UnitTest::GetInstance()->current_test_info()->name()); }
 
   int rank() const { return communicator_->rank(); }
   int ranks() const { return communicator_->ranks(); }

@@ -10,6 +10,7 @@
 #include <hone/tuned_reduce.h>
 
 #include "cache/store.h"
+#include "tests/support/long_test.h"
 #include "tests/tuner/support.h"
 #include "tuner/campaign/campaign.h"
 #include "tuner/campaign/worker.h"
@@ -45,7 +46,7 @@ class Recorder final : public CampaignObserver {
   std::stop_source stop;
 };
 
-class CampaignTest : public ::testing::Test {
+class CampaignTest : public test::LongTest {
  protected:
   CampaignResult run(const std::vector<Problem>& problems, CampaignOptions options) {
     std::vector<WeightedProblem> weighted;
