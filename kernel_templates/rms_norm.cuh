@@ -19,9 +19,13 @@
 
 namespace hone {
 
-template <class T, class Index, unsigned kElements, bool kHasWeight, bool kHasResidual, unsigned kBlockThreads,
-          unsigned kRowThreads, unsigned kPacks, unsigned kRows, bool kHasRest>
+template <class T, class Index_, unsigned kElements, bool kHasWeight_, bool kHasResidual_, unsigned kBlockThreads,
+          unsigned kRowThreads_, unsigned kPacks_, unsigned kRows, bool kHasRest>
 struct RmsNorm {
+  using Index = Index_;
+  static constexpr bool kHasWeight = kHasWeight_, kHasResidual = kHasResidual_;
+  static constexpr unsigned kRowThreads = kRowThreads_, kPacks = kPacks_;
+
   /// Packs behind the end of a row are zeros.
   struct Squares : SumOfSquares<T, float, Index, false> {
     static constexpr bool kHasNeutral = true;
@@ -48,6 +52,13 @@ struct RmsNorm {
     unsigned long long r;
     Range x = row_of(all.x, all, r, all.in_pitch), residual = row_of(all.residual, all, r, all.in_pitch);
     Range y = row_of(all.y, all, r, all.out_pitch), h = row_of(all.h, all, r, all.out_pitch);
+
+    /// The first `packs` packs of it.
+    __device__ Row beginning(Index packs) const {
+      Row some = *this;
+      if (packs < x.packs) some.x.packs = some.residual.packs = some.y.packs = some.h.packs = packs;
+      return some;
+    }
   };
 
   static __device__ Range row_of(const void* array, const RmsNormArguments& all, unsigned long long r,
@@ -88,11 +99,12 @@ struct RmsNorm {
     });
   }
 
-  /// Calls act(tile, first) for each tile of what a thread does not hold of a row, of h where that was written before.
+  /// Calls act(tile, first) for each tile of what a thread does not hold of a row, from pack `from` on, of h where that
+  /// was written before.
   template <bool kAgain, class Act>
-  static __device__ void for_rest(const Row& row, unsigned thread, const Act& act) {
+  static __device__ void for_rest(const Row& row, Index from, const Act& act) {
 #pragma unroll 1
-    for (Index p = thread + Index(kPacks) * kRowThreads; kHasRest && p < row.x.packs; p += kRestPacks * kRowThreads) {
+    for (Index p = from; kHasRest && p < row.x.packs; p += kRestPacks * kRowThreads) {
       Tile<kRestPacks> tile, residual;
       load(tile, kAgain && kHasResidual ? row.h : row.x, p);
       if constexpr (kHasResidual && !kAgain) {
@@ -103,9 +115,29 @@ struct RmsNorm {
     }
   }
 
+  /// Adds the squares of what is not held.
+  static __device__ void add_rest(float& sum, const Row& row, Index from) {
+    for_rest<false>(row, from, [&](const Tile<kRestPacks>& rest, Index) {
+      Squares::accumulate(sum, rest, Index(0), Index(0));
+    });
+  }
+
+  static __device__ void write_rest(const Row& row, const Range& weight, Index from, float factor) {
+    for_rest<true>(row, from, [&](const Tile<kRestPacks>& rest, Index p) {
+      Tile<kRestPacks> weights;
+      if constexpr (kHasWeight) load(weights, weight, p);
+      write(rest, weights, row, p, factor);
+    });
+  }
+
+  static __device__ float factor_of(float sum, const RmsNormArguments& all) {
+    return rsqrtf(sum * all.mean_factor + all.eps);
+  }
+
   static __device__ void run(const RmsNormArguments& all) {
     CombineRow combine;
     const unsigned thread = combine.rank();
+    const Index rest = thread + Index(kPacks) * kRowThreads;
     const Range weight = row_of(all.weight, all, 0, 0);
     Tile<kPacks> weights;
     if constexpr (kHasWeight) load(weights, weight, thread);
@@ -125,19 +157,13 @@ struct RmsNorm {
         if constexpr (kHasResidual) add(held[r], residuals[r], row, thread);
         sums[r] = Squares::identity();
         Squares::accumulate(sums[r], held[r], Index(0), Index(0));
-        for_rest<false>(row, thread, [&](const Tile<kRestPacks>& rest, Index) {
-          Squares::accumulate(sums[r], rest, Index(0), Index(0));
-        });
+        add_rest(sums[r], row, rest);
       });
       unrolled<kRows>([&](unsigned r) { sums[r] = combine.to_all(sums[r]); });
       unrolled<kRows>([&](unsigned r) {
         const Row row{all, first + r * kGroups};
-        const float factor = rsqrtf(sums[r] * all.mean_factor + all.eps);
-        for_rest<true>(row, thread, [&](const Tile<kRestPacks>& rest, Index p) {
-          Tile<kRestPacks> of_rest;
-          if constexpr (kHasWeight) load(of_rest, weight, p);
-          write(rest, of_rest, row, p, factor);
-        });
+        const float factor = factor_of(sums[r], all);
+        write_rest(row, weight, rest, factor);
         write(held[r], weights, row, thread, factor);
       });
     }

@@ -13,6 +13,7 @@ struct RmsNormArguments {
   long long in_pitch, out_pitch;  ///< in elements: of x and residual; of y and h
   float mean_factor;              ///< 1 / columns
   float eps;
+  unsigned shared_packs;  ///< of a thread, in shared memory
 };
 
 }  // namespace hone

@@ -86,6 +86,12 @@ Reason check_blocks(const DeviceFacts& facts, int block_threads, int cluster_blo
   return {};
 }
 
+Reason check_smem(const DeviceFacts& facts, std::int64_t bytes) {
+  if (bytes <= facts.smem_bytes_per_block_optin) return {};
+  return {ReasonCode::device_smem,
+          {static_cast<double>(bytes), static_cast<double>(facts.smem_bytes_per_block_optin)}};
+}
+
 Reason check_static_smem(std::int64_t bytes) {
   if (bytes <= kMostStaticSmemBytes) return {};
   return {ReasonCode::static_smem, {static_cast<double>(bytes), static_cast<double>(kMostStaticSmemBytes)}};

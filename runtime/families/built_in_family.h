@@ -121,6 +121,9 @@ inline Reason reason_if(bool applies, const char* words) { return applies ? Reas
 /// Why a device has no blocks of so many threads, or no clusters of so many blocks.
 Reason check_blocks(const DeviceFacts& facts, int block_threads, int cluster_blocks = 1);
 
+/// Why a device has no blocks with so much shared memory.
+Reason check_smem(const DeviceFacts& facts, std::int64_t bytes);
+
 /// Why a block cannot have so much static shared memory: 48 KiB are what every GPU has.
 inline constexpr std::int64_t kMostStaticSmemBytes = 48 * 1024;
 Reason check_static_smem(std::int64_t bytes);

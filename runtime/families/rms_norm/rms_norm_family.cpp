@@ -46,7 +46,9 @@ struct RmsNormPolicy {
   std::int32_t rows_per_thread = 1;   ///< of a warp, at once
   std::int32_t cluster_blocks = 1;    ///< of a row
   std::int32_t block_threads = 256;
+  Staging staging = Staging::direct;  ///< shared: packs that exceed the registers are held in shared memory
   std::int32_t packs_per_thread = 1;  ///< of a row, in registers
+  std::int32_t smem_kib = 0;          ///< of a block, at most, that packs are held in
   MinBlocks min_blocks = MinBlocks::one;
 
   static const ParameterSpace& space() {
@@ -61,7 +63,11 @@ struct RmsNormPolicy {
                                                         .only_if("scope", {Scope::cluster})
                                                         .otherwise(1)},
                     PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
+                    PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
+                                                 .only_if("scope", {Scope::block, Scope::cluster})},
                     PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
+                    PolicyField{&P::smem_kib, ordinal("smem_kib", {32, 112, 224})
+                                                  .only_if("staging", {Staging::shared})},
                     PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
     return space;
   }
@@ -74,13 +80,21 @@ struct Layout : RmsNormPolicy {
   std::int64_t pack_bytes = problem.alignment;
   std::int64_t packs = problem.extents[1] * element_bytes(problem) / pack_bytes;  ///< of a row
   std::int64_t row_threads = scope == Scope::warp ? threads_per_row : std::int64_t{block_threads} * cluster_blocks;
-  std::int64_t held_packs = row_threads * packs_per_thread;
+  std::int64_t held_packs = row_threads * (packs_per_thread + shared_packs());
   std::int64_t tile_rows = scope == Scope::warp ? block_threads / threads_per_row * rows_per_thread : 1;
   std::int64_t streams = has_residual(problem) ? 2 : 1;  ///< arrays that are read
 
   Layout(const Problem& of, const Policy& policy) : RmsNormPolicy(policy.as<RmsNormPolicy>()), problem(of) {}
 
   std::int64_t tiles() const { return at_least_one(divide_up(rows, tile_rows)) * cluster_blocks; }
+  bool is_in_shared() const { return staging == Staging::shared; }
+
+  /// Packs for each thread to hold in shared memory: as many as it has room for, or as a row has beside the registers.
+  std::int64_t shared_room() const { return smem_kib * 1024 / (block_threads * pack_bytes); }
+  std::int64_t shared_packs() const {
+    return std::clamp<std::int64_t>(divide_up(packs, row_threads) - packs_per_thread, 0, shared_room());
+  }
+  std::int64_t smem_bytes() const { return shared_packs() * block_threads * pack_bytes; }
 
   /// The traffic of lanes that take less than a row at a time. Threads with a row each read and write half a sector of
   /// 32 bytes, and come back for the rest when others have driven it out of L1: 2^20 rows of 64 f16 take 422 µs so, 205
@@ -97,26 +111,38 @@ struct Layout : RmsNormPolicy {
     return words * (rows_per_thread * streams + (has_weight(problem) ? 1 : 0));
   }
 
-  Reason is_valid(const DeviceFacts& facts) const { return check_blocks(facts, block_threads, cluster_blocks); }
+  Reason is_valid(const DeviceFacts& facts) const {
+    constexpr std::int64_t kMostStaticBytes = 2048, kLeastCopiedBytes = 4;  // beside it; by cp.async
+    return first_reason({check_blocks(facts, block_threads, cluster_blocks),
+                         check_smem(facts, is_in_shared() ? smem_kib * 1024 + kMostStaticBytes : 0),
+                         reason_if(is_in_shared() && pack_bytes < kLeastCopiedBytes,
+                                   "packs are too small for asynchronous copies")});
+  }
 
   Unit unit() const {
     const std::int64_t element = element_bytes(problem), longest = last_of(problem, 1);
     const std::string source = fmt::format(
-        "#include \"rms_norm.cuh\"\n\n"
+        "#include \"{}.cuh\"\n\n"
         "using Kernel = hone::RmsNorm<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;\n"
         "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
-        info(problem.dtype).cuda_name, index_type(needs_wide_index(problem, 1)), pack_bytes / element,
-        has_weight(problem), has_residual(problem), block_threads, row_threads, packs_per_thread, rows_per_thread,
-        longest * element / pack_bytes > held_packs, sizeof(RmsNormArguments));
-    return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
+        is_in_shared() ? "rms_norm_shared" : "rms_norm", info(problem.dtype).cuda_name,
+        index_type(needs_wide_index(problem, 1)), pack_bytes / element, has_weight(problem), has_residual(problem),
+        block_threads, row_threads, packs_per_thread, rows_per_thread,
+        longest * element / pack_bytes > row_threads * (packs_per_thread + shared_room()), sizeof(RmsNormArguments));
+    const std::string body =
+        is_in_shared() ? fmt::format("hone::RmsNormShared<Kernel, {}>::run", block_threads) : "Kernel::run";
+    return unit_of(source, {kernel_entry(body, block_threads, min_blocks)});
   }
 
   WorkShape shape() const {
     const std::int64_t all = at_least_one(packs), held = std::min(all, held_packs);
     const double read_twice = static_cast<double>(all - held) / static_cast<double>(all);
+    const std::int64_t tile = is_in_shared() ? 4 : 0;  // of the residuals in shared memory: kTile of shared_packs.cuh
+    const std::int64_t residuals = (streams - 1) * std::min(all, row_threads * (packs_per_thread + tile));
     return {.block_threads = block_threads,
+            .dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes()),
             .tiles = tiles(),
-            .bytes_in_flight_per_block = tile_rows * held * pack_bytes * streams / cluster_blocks,
+            .bytes_in_flight_per_block = tile_rows * (held + residuals) * pack_bytes / cluster_blocks,
             .dependent_launch = true,
             .cluster_blocks = cluster_blocks,
             .traffic = (1 + read_twice / static_cast<double>(2 * streams)) *  // as many arrays are written
@@ -139,8 +165,10 @@ struct Layout : RmsNormPolicy {
     arguments.out_pitch = pitch_of(problem, 1);
     arguments.mean_factor = 1 / static_cast<float>(at_least_one(problem.extents[1]));
     arguments.eps = static_cast<float>(eps_of(problem));
+    arguments.shared_packs = static_cast<unsigned>(shared_packs());
     const std::int64_t grid = std::max(cluster, max_blocks / cluster * cluster);
-    add_launch(launches, std::min(grid, tiles()), block_threads, arguments, 0, cluster);
+    add_launch(launches, std::min(grid, tiles()), block_threads, arguments, 0, cluster).dynamic_smem_bytes =
+        static_cast<std::uint32_t>(smem_bytes());
   }
 
   /// The additions of a pack's squares, of the packs of a thread, of its lanes, warps and blocks.
@@ -152,8 +180,18 @@ struct Layout : RmsNormPolicy {
 /// Rows are typical ones: of what is longer or shorter in a class, a little is read twice or idle.
 using View = PolicyView<Layout>;
 
-constexpr std::array<PruneRule<View>, 7> kPruneRules{{
+constexpr std::array<PruneRule<View>, 10> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::one>,
+    {"registers hold such rows",
+     "1024 rows of 65536 f32 take as long as a copy so, and no candidate in shared memory does (H100, 2026-11-26)",
+     [](const View& v) {
+       constexpr std::int64_t kBytesOfBlock = 64 * 1024;  // 512 threads of 8 packs
+       return v.is_in_shared() && v.packs * v.pack_bytes <= std::max(1, v.facts.max_cluster_blocks) * kBytesOfBlock;
+     }},
+    {"less shared memory would do", "the same packs of a row are held",
+     [](const View& v) { return v.is_in_shared() && v.smem_kib > 32 && v.smem_bytes() <= v.smem_kib * 512; }},
+    {"registers and shared memory hold less than half of a row", "100.8 % for softmax (H100, prune_rules)",
+     [](const View& v) { return v.is_in_shared() && 2 * v.held_packs < v.packs; }},
     {"half of the threads or of their packs have no work", "102.6 % (H100, prune_rules)",
      [](const View& v) { return v.held_packs >= 2 * at_least_one(v.packs); }},
     {"reads again what it does not hold, though others hold a row", "130.5 % (H100, prune_rules)",
@@ -163,9 +201,10 @@ constexpr std::array<PruneRule<View>, 7> kPruneRules{{
      }},
     {"so many packs do not fit the registers",
      "ptxas of CUDA 13.0, sm_90, 2026-11-24: f16 without weights spills 56 bytes with 1024 threads of 8 packs, 72 with "
-     "512 of 16; f32 does not",
+     "512 of 16; f32 does not; with shared memory, 512 of 8 packs and their weights spill 32",
      [](const View& v) {
-       const std::int64_t others = element_bytes(v.problem) < 4 ? 36 : 24;  // indices, pointers, a pack as floats
+       const std::int64_t others = (element_bytes(v.problem) < 4 ? 36 : 24) +  // indices, pointers, a pack as floats
+                                   (v.is_in_shared() ? 44 : 0);                // a tile, its weights and the next ones
        const std::int64_t share = std::min<std::int64_t>(224, v.facts.registers_per_sm / v.block_threads);
        return share > 0 && v.registers() > share - others;
      }},
@@ -301,7 +340,7 @@ class RmsNormFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRul
                       .space = RmsNormPolicy::space(),
                       .extent_names = {"rows", "columns"},
                       .operations = kOperations,
-                      .kernels = {"rms_norm.cuh"}}) {}
+                      .kernels = {"rms_norm.cuh", "rms_norm_shared.cuh"}}) {}
 
   std::string refuse(const Problem& problem) const override {
     const auto because = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };

@@ -46,11 +46,9 @@ struct Layout : SoftmaxRowLayout {
     const std::int64_t needed_smem = is(Algorithm::tiles) ? tile_smem_bytes(longest)
                                      : is_in_shared()     ? smem_kib * 1024 + 2048
                                                           : 0;
-    if (Reason reason = check_blocks(facts, block_threads, cluster_blocks); !reason.empty()) return reason;
-    if (needed_smem > facts.smem_bytes_per_block_optin)
-      return {ReasonCode::device_smem, {static_cast<double>(needed_smem), double(facts.smem_bytes_per_block_optin)}};
     return first_reason(
-        {reason_if(is(Algorithm::group) && packs_per_thread % row_packs != 0,
+        {check_blocks(facts, block_threads, cluster_blocks), check_smem(facts, needed_smem),
+         reason_if(is(Algorithm::group) && packs_per_thread % row_packs != 0,
                    "the packs of a thread hold no whole rows"),
          reason_if(is(Algorithm::tiles) && is_aligned, "tiles in shared memory are of misaligned rows"),
          reason_if(is(Algorithm::tiles) && elements_each > kMostElementsEach,

@@ -132,13 +132,15 @@ class RmsNormResults : public DeviceTest {
   /// Every `step`th policy on all that winners are verified on, in place, too, and in several grids.
   void verify_policies(const Problem& problem, std::size_t step) {
     std::vector<Policy> policies;
-    std::vector<Unit> units;
     const std::vector<Policy> allowed = allowed_policies(problem, device_->facts());
-    for (std::size_t i = 0; i < allowed.size(); i += step) {
-      if (!test::in_share(policies_met_++)) continue;
-      policies.push_back(allowed[i]);
-      units.push_back(unit_of(problem, allowed[i]));
-    }
+    for (std::size_t i = 0; i < allowed.size(); i += step)
+      if (test::in_share(policies_met_++)) policies.push_back(allowed[i]);
+    verify(problem, policies);
+  }
+
+  void verify(const Problem& problem, const std::vector<Policy>& policies) {
+    std::vector<Unit> units;
+    for (const Policy& policy : policies) units.push_back(unit_of(problem, policy));
     const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
     Workload workload(device_, problem, nullptr);
     for (std::size_t i = 0; i < policies.size(); ++i) {
@@ -228,6 +230,51 @@ TEST_F(RmsNormResults, PoliciesOfEveryKindAreRight) {
   verify_policies(rms_norm_problem({.rows = 4096, .columns = 8192}, true, true), 1);
   verify_policies(rms_norm_problem({.dtype = DType::f32, .rows = 40, .columns = 1 << 18}, true, true), 1);
   verify_policies(rms_norm_problem({.rows = 3, .columns = 1 << 22}, false, false), 1);
+}
+
+/// A thread holds 2 packs in registers and up to 16 in shared memory, which are copied in parts of 4: rows end in
+/// registers, in each part, at the limit of both, and behind it, where packs are read twice.
+TEST_F(RmsNormResults, RowsHeldInSharedMemoryAreRightAroundEachLimit) {
+  const auto policy_of = [](const Problem& problem, std::string_view text) {
+    std::string fault;
+    const auto policy = problem.family->space().parse(text, &fault);
+    EXPECT_TRUE(policy) << fault;
+    return policy.value();
+  };
+  constexpr std::int64_t kHeld = 128 * (2 + 16);
+  const std::vector<std::int64_t> rows_of_packs{
+      1, 127, 128 * 2 - 1, 128 * 2, 128 * 2 + 1, 128 * 6, 128 * 6 + 1, 128 * 11 + 5, 128 * 14 - 1, kHeld - 1, kHeld,
+      kHeld + 1, kHeld + 389};
+  for (std::size_t i = 0; i < 2 * rows_of_packs.size(); ++i) {
+    if (!test::in_share(policies_met_++)) continue;
+    const bool has_residual = i % 2 == 1, has_weight = i / 2 % 2 == 1;
+    const DType dtype = i % 3 == 0 ? DType::f32 : i % 3 == 1 ? DType::bf16 : DType::f16;
+    const std::int64_t columns = rows_of_packs[i / 2] * (dtype == DType::f32 ? 4 : 8);
+    const Problem problem =
+        rms_norm_problem({.dtype = dtype, .rows = 5, .columns = columns}, has_weight, has_residual);
+    ASSERT_EQ(problem.alignment, 16u);
+    verify(problem, {policy_of(problem, "scope=block block_threads=128 staging=shared packs_per_thread=2 smem_kib=32 "
+                                        "min_blocks=1")});
+  }
+  // Rows that begin anywhere: packs of 4 and 8 bytes.
+  for (const std::uint32_t alignment : {4u, 8u})
+    for (const bool has_residual : {false, true}) {
+      const Problem problem = rms_norm_problem({.dtype = DType::bf16, .rows = 4, .columns = 9000 + alignment / 2},
+                                               true, has_residual, alignment);
+      ASSERT_EQ(problem.alignment, alignment);
+      verify(problem, {policy_of(problem, "scope=block block_threads=256 staging=shared packs_per_thread=1 "
+                                          "smem_kib=32 min_blocks=1")});
+    }
+  const Problem odd = rms_norm_problem({.rows = 4, .columns = 9001}, true, false);
+  const Policy policy = policy_of(odd, "scope=block block_threads=256 staging=shared packs_per_thread=1 smem_kib=32 "
+                                       "min_blocks=1");
+  EXPECT_THAT(odd.family->is_valid(odd, policy, device_->facts()).text(), Names("asynchronous"));
+  if (!is_cuda() || device_->facts().max_cluster_blocks < 16) return;
+  for (const std::int64_t columns : {1 << 19, 1 << 20, (1 << 20) + 4, 1200000}) {
+    const Problem problem = rms_norm_problem({.dtype = DType::f32, .rows = 20, .columns = columns}, true, true);
+    verify(problem, {policy_of(problem, "scope=cluster cluster_blocks=16 block_threads=512 staging=shared "
+                                        "packs_per_thread=4 smem_kib=224 min_blocks=1")});
+  }
 }
 
 TEST_F(RmsNormResults, EmptyArraysAreLeftAlone) {
