@@ -10,11 +10,12 @@
 
 namespace hone {
 
-/// The elements of a share, and the segments that end in it.
+/// The elements of a share, and the segments that end in it. There are elements of the array before and behind it.
 template <class Index>
 struct PathShare {
   Index first_element, behind_elements;
   Index first_segment, behind_segments;
+  Index before, behind;
 };
 
 template <class Arrays>
@@ -27,39 +28,52 @@ struct MergePath {
 
   /// Share `number` of so many. The lanes of a warp call it together.
   __device__ PathShare<Index> share(Index number, Index shares) const {
+    const Probes of_all(arrays, 0, arrays.count);  // loads together with offset(0) and offset(count)
     const Index size = (arrays.count + elements) / shares;
     const Index longer = (arrays.count + elements) % shares;  // the first shares have one more item
     const Index first = number * size + (number < longer ? number : longer);
     const Index last = first + size + (number < longer ? 1 : 0);
-    const Index ends = ends_before(threadIdx.x % kWarpThreads < kSearchLanes ? first : last);
+    const Index ends = ends_before(threadIdx.x % kWarpThreads < kSearchLanes ? first : last, of_all);
     const Index before = uniform(shuffle_from(ends, 0)), up_to_last = uniform(shuffle_from(ends, kSearchLanes));
-    return {origin + (first - before), origin + (last - up_to_last), before, up_to_last};
+    const Index first_element = first - before, behind_elements = last - up_to_last;
+    return {origin + first_element, origin + behind_elements, before, up_to_last, first_element,
+            elements - behind_elements};
   }
 
  private:
   static constexpr unsigned kSearchLanes = kWarpThreads / 2;
-  static constexpr unsigned kProbes = 2;  ///< of a lane, under way together
+  static constexpr unsigned kProbes = 8;  ///< of a lane, under way together
+
+  /// The offsets behind every stride-th of the segments [low, high).
+  struct Probes {
+    Index low, high, stride;
+    Index offsets[kProbes];
+
+    __device__ Probes(const Arrays& arrays, Index low_, Index high_)
+        : low(low_), high(high_), stride((high - low + kProbes * kSearchLanes - 1) / (kProbes * kSearchLanes)) {
+      unrolled<kProbes>([&](unsigned p) { offsets[p] = is_there(p) ? arrays.offset(segment(p) + 1) : 0; });
+    }
+
+    __device__ Index segment(unsigned p) const {
+      return low + (p * kSearchLanes + threadIdx.x % kSearchLanes + 1) * stride - 1;
+    }
+    __device__ bool is_there(unsigned p) const { return stride > 0 && segment(p) < high; }
+  };
 
   /// The number of ends before `item`. Each half of a warp has an item of its own.
-  __device__ Index ends_before(Index item) const {
-    const unsigned lane = threadIdx.x % kSearchLanes;
-    const unsigned half = threadIdx.x % kWarpThreads - lane;
-    Index low = item > elements ? item - elements : 0;
-    Index high = item < arrays.count ? item : arrays.count;
-    while (__any_sync(kFullMask, low < high)) {
-      const Index stride = (high - low + kProbes * kSearchLanes - 1) / (kProbes * kSearchLanes);
-      bool is_before[kProbes];
+  __device__ Index ends_before(Index item, Probes probes) const {
+    const unsigned half = threadIdx.x % kWarpThreads / kSearchLanes * kSearchLanes;
+    while (true) {
+      Index low = probes.low, high = probes.high;
       unrolled<kProbes>([&](unsigned p) {
-        const Index probe = low + (p * kSearchLanes + lane + 1) * stride - 1;
-        is_before[p] = stride > 0 && probe < high && arrays.offset(probe + 1) - origin + probe < item;
+        const bool is_before = probes.is_there(p) && probes.offsets[p] - origin + probes.segment(p) < item;
+        const unsigned before = __ballot_sync(kFullMask, is_before) >> half & (kFullMask >> kSearchLanes);
+        low += static_cast<Index>(__popc(before)) * probes.stride;
       });
-      unrolled<kProbes>([&](unsigned p) {
-        const unsigned before = __ballot_sync(kFullMask, is_before[p]) >> half & (kFullMask >> kSearchLanes);
-        low += static_cast<Index>(__popc(before)) * stride;
-      });
-      if (stride > 0 && low + stride - 1 < high) high = low + stride - 1;
+      if (probes.stride > 0 && low + probes.stride - 1 < high) high = low + probes.stride - 1;
+      if (!__any_sync(kFullMask, low < high)) return low;
+      probes = Probes(arrays, low, high);
     }
-    return low;
   }
 };
 

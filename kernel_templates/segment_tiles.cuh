@@ -1,8 +1,9 @@
 // SegmentTiles: a warp reduces its share of the merge path, tile by tile.
 //
-// The elements of a tile are staged in shared memory, the next tile's while this one is reduced; each lane has
-// neighbouring ones. Lanes load the offsets of segments, and set a bit for each element that is the last of a segment,
-// in the word of the lane that has it. Each lane goes through its elements without a branch: it stores the State up to
+// The elements of a tile are staged in shared memory; each lane loads neighbouring ones into registers, and the next
+// tile's are copied, and offsets of the segments behind this tile loaded, while it is reduced. Lanes set a bit for each
+// element that is the last of a segment, in the word of the lane that has it. Each lane goes through its elements
+// without a branch: it stores the State up to
 // each of them in shared memory, and begins anew behind a last one. A segmented scan over the lanes completes the State
 // of the first segment that ends in each. The lanes with offsets then read the States of their segments, and write
 // results. A tile in which no segment ends is accumulated like any array.
@@ -27,6 +28,7 @@ class SegmentTiles {
   static constexpr unsigned kLaneElements = Elements::kLaneElements;
   static constexpr unsigned kTileElements = Elements::kElements;
   static_assert(kLaneElements <= 32, "the ends in a lane are bits of one word");
+  static constexpr unsigned kLineBytes = 256;  ///< that tiles are aligned to: see PackRange::packs_before_line()
 
   using Window = SegmentWindow<Arrays, kLaneElements>;
   using ElementPack = typename Elements::ElementPack;
@@ -34,7 +36,7 @@ class SegmentTiles {
   static constexpr unsigned kStatesPitch = (kLaneElements * sizeof(State) + 15) / 16 | 1;
 
   struct Shared {
-    Elements elements[2];
+    Elements elements;
     unsigned ends[kWarpThreads];  ///< bit i of a lane's: its element i is the last of a segment
     Pack<unsigned, 4> states[kWarpThreads * kStatesPitch];  ///< for each element, that of the segment up to there
   };
@@ -45,27 +47,32 @@ class SegmentTiles {
   /// Leaves partials in `carry`; its head only if the share's first segment ends in the share.
   __device__ void reduce(Carry<Op>& carry) {
     const In* in = arrays_.in + share_.first_element;
-    TilePart<Index> part{share_.first_element, elements_behind_alignment<kPackBytes>(in), 0};
+    TilePart<Index> part{share_.first_element, elements_behind_alignment<kLineBytes>(in), 0};
     in -= part.from;
     part.first -= part.from;
-    unsigned buffer = 0;
+    // The first and the last pack may have elements of other shares, which spares them single loads.
+    const unsigned before = at_most(share_.before, part.from % kPackElements);
+    const auto past_pack = static_cast<unsigned>(part.first - share_.behind_elements) % kPackElements;
+    const Index copied = share_.behind_elements + at_most(share_.behind, past_pack);
     shared_.ends[lane_] = 0;
-    shared_.elements[0].copy(in, part.from, share_.behind_elements - part.first);
+    shared_.elements.copy(in, part.from - before, copied - part.first);
     while (true) {
       const Index left = share_.behind_elements - part.first;
       wait_for_copies();
       __syncwarp();
+      ElementPack packs[kPacks];
+      unrolled<kPacks>([&](unsigned u) { packs[u] = shared_.elements.of_lane()[u]; });
+      __syncwarp();
       in += kTileElements;
-      if (left > kTileElements) shared_.elements[buffer ^ 1].copy(in, 0, left - kTileElements);
+      if (left > kTileElements) shared_.elements.copy(in, 0, copied - part.first - kTileElements);
       bool is_rest;
       do {
         part.behind = at_most(left, kTileElements);
-        is_rest = reduce_part(shared_.elements[buffer].of_lane(), part, carry);
+        is_rest = reduce_part(packs, part, carry);
       } while (!is_rest);
       if (left <= kTileElements) break;
       part.first += kTileElements;
       part.from = 0;
-      buffer ^= 1;
     }
     collapse();
     if (lane_ == 0) {
@@ -76,9 +83,7 @@ class SegmentTiles {
 
  private:
   /// Each lane accumulates its elements, of which the first has index `index` in its segment.
-  __device__ void accumulate(const ElementPack* elements, Index index) {
-    ElementPack packs[kPacks];
-    unrolled<kPacks>([&](unsigned u) { packs[u] = elements[u]; });
+  __device__ void accumulate(const ElementPack (&packs)[kPacks], Index index) {
     Op::template accumulate<true>(carry_, packs, index, Index(kPackElements));
     is_spread_ = true;
   }
@@ -92,13 +97,14 @@ class SegmentTiles {
   __device__ State in_first_lane(State state) const { return lane_ == 0 ? state : Op::identity(); }
 
   /// Reduces a part of a tile, and returns true; or what the window has ends for, and `part` begins behind that.
-  __device__ bool reduce_part(const ElementPack* elements, TilePart<Index>& part, Carry<Op>& carry) {
+  __device__ bool reduce_part(const ElementPack (&packs)[kPacks], TilePart<Index>& part, Carry<Op>& carry) {
     using Segment = typename Window::Segment;
     const unsigned ends = window_.ends_up_to(part.first + part.behind);
     if (ends == 0 && part.from == 0 && part.behind == kTileElements) {
-      accumulate(elements, part.first + lane_ * kLaneElements - window_.begin());
+      accumulate(packs, part.first + lane_ * kLaneElements - window_.begin());
       return true;
     }
+    const Window next(arrays_, window_.first + ends, share_.behind_segments);  // loads while the part is reduced
     collapse();
     const bool is_rest = ends + 1 < Window::kOffsets;
     const unsigned rounds = is_rest ? (ends + 1) / kWarpThreads + 1 : Window::kRounds;
@@ -115,8 +121,7 @@ class SegmentTiles {
     __syncwarp();
     const unsigned ends_here = shared_.ends[lane_];
     shared_.ends[lane_] = 0;
-    const Window next(arrays_, window_.first + ends, share_.behind_segments);  // loads while the elements are reduced
-    if (part.from < part.behind) reduce_elements(elements, ends_here, part);
+    if (part.from < part.behind) reduce_elements(packs, ends_here, part);
     __syncwarp();
 
     carry_ = Op::identity();
@@ -145,7 +150,7 @@ class SegmentTiles {
   }
 
   /// Stores for each element of the lane the State of its segment up to there. Bit i of `ends`: it ends with element i.
-  __device__ void reduce_elements(const ElementPack* elements, unsigned ends, const TilePart<Index>& part) {
+  __device__ void reduce_elements(const ElementPack (&packs)[kPacks], unsigned ends, const TilePart<Index>& part) {
     const unsigned with_end = __ballot_sync(kFullMask, ends != 0);
     // Where the segment behind a place begins: that of the part, perhaps in another share.
     const Index begin_of_part = window_.begin_at(part.first + part.from);
@@ -157,10 +162,9 @@ class SegmentTiles {
 
     State state = carry_;
     unrolled<kPacks>([&](unsigned u) {
-      const ElementPack pack = elements[u];
       unrolled<kPackElements>([&](unsigned e) {
         const unsigned i = u * kPackElements + e, place = lane_ * kLaneElements + i;
-        state = Op::combine(state, Op::of(pack[e], part.first + place - begin));
+        state = Op::combine(state, Op::of(packs[u][e], part.first + place - begin));
         state_at(lane_, i) = state;
         if ((ends >> i & 1) == 0) return;
         state = Op::identity();

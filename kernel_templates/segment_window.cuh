@@ -42,7 +42,7 @@ template <class Arrays, unsigned kLaneElements>
 struct SegmentWindow {
   using Index = typename Arrays::Index;
   using Segment = SegmentPlaces<kLaneElements>;
-  static constexpr unsigned kRounds = kLaneElements <= 8 ? 1 : kLaneElements / 8;
+  static constexpr unsigned kRounds = kLaneElements <= 16 ? 1 : kLaneElements / 16;
   static constexpr unsigned kOffsets = kWarpThreads * kRounds;
 
   Index first;

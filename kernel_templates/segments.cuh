@@ -80,15 +80,16 @@ __device__ typename Op::State carried_in(typename Op::State tail, bool has_end, 
   State before = of_lane_before<Op>(tail);
   __syncthreads();
 
-  const auto behind_last_end = [&](unsigned warps) {
-    State state = Op::identity();
-#pragma unroll 1  // else ptxas loads four at once, beyond the arrays where a block has two warps
-    for (unsigned w = 0; w < warps; ++w) state = ends_in_warp[w] != 0 ? of_warp[w] : Op::combine(state, of_warp[w]);
-    return state;
-  };
+  // Each warp scans over the tails of all warps.
+  const bool is_of_warp = lane < kWarps;
+  const unsigned warps_with_end = __ballot_sync(kFullMask, is_of_warp && ends_in_warp[lane % kWarps] != 0);
+  const State up_to_warp =
+      tails_up_to_here<Op>(is_of_warp ? of_warp[lane % kWarps] : Op::identity(), warps_with_end);
+  const State of_block = shuffle_from(up_to_warp, kWarps - 1);
+  const State before_warp = shuffle_from(of_lane_before<Op>(up_to_warp), warp);
   const bool is_first_of_warp = (with_end & ((1u << lane) - 1)) == 0;
-  if (has_end && is_first_of_warp && warp > 0) before = Op::combine(behind_last_end(warp), before);
-  if (threadIdx.x == 0) all = behind_last_end(kWarps);
+  if (has_end && is_first_of_warp) before = Op::combine(before_warp, before);
+  if (threadIdx.x == 0) all = of_block;
   return before;
 }
 

@@ -58,7 +58,7 @@ struct Layout : SegmentedPolicy {
   std::int64_t merged_elements() const { return block_threads * lane_elements; }
 
   /// The offsets that a lane has at a time: kRounds of segment_window.cuh. A tile with more ends is reduced in parts.
-  std::int64_t lane_offsets() const { return at_least_one(lane_elements / 8); }
+  std::int64_t lane_offsets() const { return at_least_one(lane_elements / 16); }
 
   /// The memory latencies of a merged tile, whose loads are under way while the tile before is reduced: the loads of
   /// offsets for each of its parts, what a lane does with each offset, and a few cycles an element. 2^20 segments of
@@ -82,14 +82,14 @@ struct Layout : SegmentedPolicy {
   std::size_t carry_bytes() const { return (has_wide_index() ? 8 : 4) + 2 * state(); }
   std::int64_t grid(std::int64_t max_blocks) const { return std::min(max_blocks, tiles); }
 
-  /// Static, of a tile in shared memory. Merged tiles are of a warp: for each lane its elements of two, a word of ends,
-  /// and the States of its elements (SegmentTiles::Shared).
+  /// Static, of a tile in shared memory. Merged tiles are of a warp: for each lane its elements, a word of ends, and
+  /// the States of its elements (SegmentTiles::Shared).
   std::int64_t smem_bytes() const {
     if (is_direct()) return 0;
     if (!is_merged()) return tile_bytes;
     const auto odd_packs = [](std::int64_t bytes) { return (divide_up(bytes, kPackBytes) | 1) * kPackBytes; };
     const std::int64_t of_states = odd_packs(lane_elements * static_cast<std::int64_t>(state()));
-    return block_threads * (2 * odd_packs(thread_bytes) + 4 + of_states);
+    return block_threads * (odd_packs(thread_bytes) + 4 + of_states);
   }
 
   /// Beside the tiles: what each warp leaves to its block, a state and a flag of each in the scan over them, and some

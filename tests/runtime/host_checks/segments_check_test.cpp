@@ -42,8 +42,7 @@ struct SegmentsCase {
   std::int64_t max_blocks = 5;
 };
 
-/// The tile of a warp has 256 elements of f32 in the smallest merged policies, and is reduced in parts if more than 31
-/// segments end in it.
+/// A tile of up to 512 elements is reduced in parts if more than 31 segments end in it.
 constexpr std::array kSegmentsCases{SegmentsCase{0, 0},
                                     SegmentsCase{1, 0},
                                     SegmentsCase{0, 100},
@@ -153,6 +152,33 @@ INSTANTIATE_TEST_SUITE_P(Divisions, SegmentsCheck, testing::Range(std::size_t{0}
                          [](const testing::TestParamInfo<std::size_t>& division) {
                            return std::string(kDivisions[division.param].name);
                          });
+
+// Tiles begin with a line of 256 bytes, and packs at the ends of a share may have elements of its neighbours: wherever
+// shares begin and end, only elements of the array are read, and a segment ends on either side of a tile's border.
+TEST(MergedSegmentsCheck, SharesMayBeginAndEndAnywhere) {
+  std::vector<SegmentsCase> cases;
+  for (const std::int64_t tile : {128, 256, 512})
+    for (std::int64_t shift = 0; shift < 4; ++shift)
+      for (const std::int64_t elements : {tile - 1, tile, tile + 1, 3 * tile + shift})
+        for (const std::string_view lengths : {"power_law", "mostly_empty", "one_segment"})
+          cases.push_back({65, elements, lengths, shift, 1 + shift});
+  for (const std::int64_t blocks : {1, 5, 16}) {
+    cases.push_back({63, 1024, "uniform_lengths", 1, blocks});
+    cases.push_back({1000, 0, "uniform_lengths", 1, blocks});
+  }
+  bool is_wide = false;
+  for (const DType dtype : {DType::f32, DType::f16, DType::f64}) {
+    const Policy policy = Policy::of(SegmentedPolicy{.scope = Scope::grid,
+                                                     .combine = is_wide ? Combine::last_block : Combine::second_kernel,
+                                                     .block_threads = 64,
+                                                     .thread_bytes = is_wide ? 64 : 16});
+    HostCheck check = check_of({.dtype = dtype}, is_wide ? DType::i64 : DType::i32, policy, 1, cases);
+    check.orders.resize(1);
+    const HostCheckReport report = check_on_host(check);
+    EXPECT_TRUE(report.ok()) << check.unit.name << "\n" << report.failure;
+    is_wide = !is_wide;
+  }
+}
 
 // A share may begin with the end of a segment, whose elements are all in the share before: indices then count from the
 // next segment.
