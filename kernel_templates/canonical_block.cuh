@@ -43,13 +43,6 @@ struct CanonicalBlock {
   /// The tree of each kWarps neighbouring threads, in all of them.
   static __device__ State tree_of_warps(State state) { return Tree::template in_all_lanes<kWarps>(state); }
 
-  /// The tree of a State of each warp, in all threads. Two calls in turn need two buffers, and no barrier.
-  static __device__ State all_of_warps(State state, unsigned buffer) {
-    keep(state, buffer);
-    __syncthreads();
-    return tree_of_warps(kept()[buffer * kWarps + threadIdx.x % kWarps]);
-  }
-
   /// The State that each thread combines to the tree of `count` partials, at most kMostPartials.
   static __device__ State of_partials(const State* partials, unsigned count) {
     if (count <= kBlockThreads) return threadIdx.x < count ? load_from_l2(partials + threadIdx.x) : Op::absent();

@@ -8,7 +8,7 @@ namespace hone {
 /// The elements of kChunks chunks, or of a shorter row, that a lane holds: packs u < kUnroll, those of kLanes lanes side
 /// by side. `columns` elements are there, from the first one on. The others have the weight 0, which is as good as −0
 /// beside the heaviest one's; nothing is computed for packs that no lane has.
-template <class Types, unsigned kLanes, unsigned kUnroll, unsigned kChunks = 1>
+template <class Types, unsigned kLanes, unsigned kUnroll, unsigned kChunks = 1, bool kKeepsWeights = !Types::kLog>
 struct HeldChunks {
   using In = typename Types::In;
   using Out = typename Types::Out;
@@ -19,7 +19,7 @@ struct HeldChunks {
   static constexpr unsigned kPack = Types::kPack, kUnrollOfChunk = kUnroll / kChunks;
   static_assert(kUnrollOfChunk * kChunks == kUnroll);
 
-  Acc kept[kUnroll][kPack];  ///< elements, then their weights, or their exponents for the logarithm
+  Acc kept[kUnroll][kPack];  ///< elements; with kKeepsWeights, their weights then
 
   /// The number of the first element of pack u.
   static __device__ unsigned number(unsigned u) { return (u * kLanes + threadIdx.x % kLanes) * kPack; }
@@ -39,27 +39,18 @@ struct HeldChunks {
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e) kept[u][e] = convert<Acc>(packs[u][e]);
   }
-  __device__ void load(const In* first, unsigned columns, Acc factor) {
-    InPack packs[kUnroll];
-    load_packs(packs, first, columns, factor);
-    widen(packs);
-  }
-
-  __device__ Acc heaviest(Acc factor) const {
-    return factor < Acc(0) ? -extreme_of_kept<false>() : extreme_of_kept<true>();
-  }
 
   /// The leaves of the trees of the chunks, folded as far as they are in one lane. Weights are kept, and folded in the
-  /// end; where exponents are kept, each weight is added where it is computed, so that few registers hold weights.
-  __device__ void weigh(Acc (&values)[kChunks * kPack], unsigned columns, const Weight& weight) {
+  /// end; where elements are kept, each weight is added where it is computed, so that few registers hold weights.
+  __device__ void weigh(Acc (&values)[kChunks * kPack], unsigned columns, const Powers<Acc>& powers) {
 #pragma unroll
     for (unsigned k = 0; k < kChunks; ++k) {
-      if constexpr (Types::kLog) {
-        fold_packs<0, 1>(values + k * kPack, k * kUnrollOfChunk, columns, weight);
+      if constexpr (!kKeepsWeights) {
+        fold_packs<0, 1>(values + k * kPack, k * kUnrollOfChunk, columns, powers);
       } else {
 #pragma unroll
         for (unsigned u = k * kUnrollOfChunk; u < (k + 1) * kUnrollOfChunk; ++u)
-          weigh_pack(u, columns, weight, [](unsigned, Acc) {});
+          weigh_pack(u, columns, powers, [](unsigned, Acc) {});
 #pragma unroll
         for (unsigned e = 0; e < kPack; ++e)
           values[k * kPack + e] = fold_leaves<CanonicalSum<Acc>, kUnrollOfChunk>(
@@ -77,12 +68,12 @@ struct HeldChunks {
  private:
   /// Keeps what the results are made of, and calls act(e, weight); not if no lane has an element of the pack.
   template <class Act>
-  __device__ void weigh_pack(unsigned u, unsigned columns, const Weight& weight, const Act& act) {
+  __device__ void weigh_pack(unsigned u, unsigned columns, const Powers<Acc>& powers, const Act& act) {
     if (u * kLanes * kPack < columns) {
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e) {
-        const Acc of_element = weight.weight(kept[u][e]);
-        kept[u][e] = Types::kLog ? weight.exponent(kept[u][e]) : of_element;
+        const Acc of_element = powers(kept[u][e]);
+        if constexpr (kKeepsWeights) kept[u][e] = of_element;
         act(e, of_element);
       }
     } else {
@@ -94,33 +85,25 @@ struct HeldChunks {
   /// Folds packs kFirst, kFirst + kStep, … of the chunk that begins with pack `begin`, in halves. Weights are no less
   /// than 0, so that a sum with 0 is exact.
   template <unsigned kFirst, unsigned kStep>
-  __device__ void fold_packs(Acc* values, unsigned begin, unsigned columns, const Weight& weight) {
+  __device__ void fold_packs(Acc* values, unsigned begin, unsigned columns, const Powers<Acc>& powers) {
     const auto add_pack = [&](unsigned u) {
-      weigh_pack(begin + u, columns, weight, [&](unsigned e, Acc x) { values[e] = rounded_sum(values[e], x); });
+      weigh_pack(begin + u, columns, powers, [&](unsigned e, Acc x) { values[e] = rounded_sum(values[e], x); });
     };
     if constexpr (kStep == kUnrollOfChunk) {
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e) values[e] = Acc(0);
       add_pack(kFirst);
     } else {
-      fold_packs<kFirst, 2 * kStep>(values, begin, columns, weight);
+      fold_packs<kFirst, 2 * kStep>(values, begin, columns, powers);
       if constexpr (2 * kStep == kUnrollOfChunk) {
         add_pack(kFirst + kStep);
       } else {
         Acc others[kPack];
-        fold_packs<kFirst + kStep, 2 * kStep>(others, begin, columns, weight);
+        fold_packs<kFirst + kStep, 2 * kStep>(others, begin, columns, powers);
 #pragma unroll
         for (unsigned e = 0; e < kPack; ++e) values[e] = rounded_sum(values[e], others[e]);
       }
     }
-  }
-
-  template <bool kLargest>
-  __device__ Acc extreme_of_kept() const {
-    Acc most = kept[0][0];
-#pragma unroll
-    for (unsigned i = 1; i < kUnroll * kPack; ++i) most = extreme<kLargest, false>(most, kept[i / kPack][i % kPack]);
-    return most;
   }
 
   static __device__ InPack singles(const In* row, unsigned first, unsigned columns, In other) {

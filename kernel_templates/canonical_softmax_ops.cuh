@@ -108,11 +108,11 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   __device__ Norm norm(Acc sum) const {
     return {sum, Types::kLog ? canonical_logarithm(sum / weight(origin)) : Acc(1) / sum};
   }
-  /// `kept`: the exponent, or the weight. Not for a row with is_nan. The quotient by a reciprocal is corrected where
+  /// `kept`: the element, or its weight. Not for a row with is_nan. The quotient by a reciprocal is corrected where
   /// the result has all its digits, so that it is 1 where the sum is the weight.
   __device__ Out of_kept(Acc kept, const Norm& norm) const {
     if constexpr (Types::kLog) {
-      return convert<Out>(rounded_sum(kept, -norm.by));
+      return convert<Out>(rounded_sum(exponent(kept), -norm.by));
     } else {
       const Acc quotient = rounded_product(kept, norm.by);
       if constexpr (sizeof(Out) < sizeof(Acc)) return convert<Out>(quotient);
@@ -134,7 +134,7 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
 
   __device__ Out number(In x, const Norm& norm) const {
     const Acc wide = convert<Acc>(x);
-    return of_kept(Types::kLog ? exponent(wide) : weight(wide), norm);
+    return of_kept(Types::kLog ? wide : weight(wide), norm);
   }
 };
 

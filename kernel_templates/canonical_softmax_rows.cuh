@@ -14,6 +14,7 @@
 // Block::kRounds spans, or Block::kMostPartials if each has a block. rows · chunks fits 32 bits then.
 #pragma once
 
+#include "canonical_block.cuh"
 #include "canonical_chunks.cuh"
 #include "canonical_softmax.cuh"
 

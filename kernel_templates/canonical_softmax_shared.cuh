@@ -3,7 +3,7 @@
 //
 // A row belongs to a warp, a block or a cluster; arguments.chunks is how many of its chunks each block has, and a warp
 // of those that share a row takes 2^run_levels of them, one after the other. Each chunk has a slot, where a lane keeps
-// its packs of elements, and then their weights, or their exponents for the logarithm. No thread reads what another one
+// its packs of elements, and then their weights, or the same elements for the logarithm. No thread reads what another one
 // kept.
 //
 // Constraints: those of canonical_softmax.cuh but for kChunks; dynamic shared memory has a slot for each chunk of a row
@@ -11,73 +11,66 @@
 #pragma once
 
 #include "canonical_softmax_chunk.cuh"
-#include "combine.cuh"
+#include "canonical_softmax_write.cuh"
 
 namespace hone {
 
 extern __shared__ __align__(16) unsigned char slots_in_smem[];
 
-/// kWarps of a block share a row: one, or all.
-template <class Types, unsigned kBlockThreads, unsigned kWarps, unsigned kClusterBlocks>
-struct CanonicalSoftmaxShared {
-  using Acc = typename Types::Acc;
+/// A Row of the chunks of a warp, in their slots.
+template <class Types>
+struct SlotsRow {
   using In = typename Types::In;
+  using Out = typename Types::Out;
+  using Acc = typename Types::Acc;
   using Weight = SoftmaxWeight<Types>;
   static constexpr unsigned kElements = kChunkElements<In>;
-  static constexpr unsigned kRows = kBlockThreads / kWarpThreads / kWarps;  ///< of a block, at once
-  static constexpr unsigned kSlotBytes = kElements * sizeof(Acc);
-  static_assert(kRows == 1 || (kWarps == 1 && kClusterBlocks == 1));
+  static constexpr bool kIsApart = false;
 
-  static __device__ void run(const typename Types::Arguments& all) {
-    ToAll<HeaviestElement<Types>> combine_heaviest;
-    ToAll<Weight> combine_weights;
-    const unsigned warp = threadIdx.x / kWarpThreads;
-    const unsigned begin = kWarps == 1 ? 0 : warp << all.run_levels;  // the warp's first chunk of the block's part
-    const unsigned first = (begin + (kClusterBlocks > 1 ? rank_in_cluster() * all.chunks : 0)) * kElements;
-    const unsigned most = begin < all.chunks ? kElements << all.run_levels : 0;
-    const unsigned left = all.columns < first ? 0 : static_cast<unsigned>(all.columns) - first;
-    const unsigned columns = left < most ? left : most;
-    Acc* const slots = reinterpret_cast<Acc*>(slots_in_smem) + (kRows > 1 ? warp * all.chunks : begin) * kElements;
+  struct Place {
+    unsigned columns;  ///< of the part
+    Acc factor;
+    unsigned slot;  ///< the first
+  } place;
+  Acc heaviest;  ///< of a lane
 
-    for (unsigned long long row = blockIdx.x / kClusterBlocks * kRows + (kRows > 1 ? warp : 0); row < all.rows;
-         row += gridDim.x / kClusterBlocks * kRows) {
-      const In* const in = softmax_input<Types>(all, row) + first;
-      typename Types::Out* const out = softmax_output<Types>(all, row) + first;
-      Acc heaviest = HeaviestElement<Types>::absent();
+  __device__ void load(const In* in, const Powers<Acc>&) {
+    heaviest = HeaviestElement<Types>::absent();
 #pragma unroll 1
-      for (unsigned i = 0; i < columns; i += kElements) {
-        typename Types::InPack packs[kParts];
-        HeldChunks<Types, kWarpThreads, kParts>::load_packs(packs, in + i, columns - i, all.scale.factor);
+    for (unsigned i = 0; i < place.columns; i += kElements) {
+      typename Types::InPack packs[kParts];
+      HeldChunks<Types, kWarpThreads, kParts>::load_packs(packs, in + i, place.columns - i, place.factor);
 #pragma unroll
-        for (unsigned p = 0; p < kParts; ++p) *Part::packs_in(slots + i + p * kPartElements) = packs[p];
-        heaviest = larger<false>(heaviest, heaviest_of<Acc>(packs, all.scale.factor));
-      }
-      const Weight weight(combine_heaviest.to_all(heaviest), all.scale.factor);
-      RunTree<Weight, unsigned> tree;
+      for (unsigned p = 0; p < kParts; ++p) *Part::packs_in(slots() + i + p * kPartElements) = packs[p];
+      heaviest = larger<false>(heaviest, heaviest_of<Acc>(packs, place.factor));
+    }
+  }
+
+  __device__ typename SoftmaxSum<Types>::State state(const Powers<Acc>& powers) const {
+    RunTree<Weight, unsigned> tree;
 #pragma unroll 1
-      for (unsigned i = 0; i < columns; i += kElements) {
-        Acc values[Types::kPack];
-        weigh(values, slots + i, columns - i, weight);
-        tree.template push<0>(fold_lanes<CanonicalSum<Acc>, Types::kPack>(values));
-      }
-      const Acc of_warp = tree.root();
-      const Acc sum = combine_weights.to_all(threadIdx.x % kWarpThreads == 0 ? of_warp : Weight::absent());
-      const auto norm = weight.norm(sum);
+    for (unsigned i = 0; i < place.columns; i += kElements) {
+      Acc values[Types::kPack];
+      weigh(values, slots() + i, place.columns - i, powers);
+      tree.template push<0>(fold_lanes<CanonicalSum<Acc>, Types::kPack>(values));
+    }
+    return {tree.root(), CanonicalCombine<HeaviestElement<Types>>::template in_all_lanes<kWarpThreads>(heaviest)};
+  }
+
+  __device__ void store(const In*, Out* out, const Weight& weight, const typename Weight::Norm& norm) const {
 #pragma unroll 1
-      for (unsigned i = 0; i < columns; i += kElements) {
+    for (unsigned i = 0; i < place.columns; i += kElements) {
 #pragma unroll
-        for (unsigned p = 0; p < kElements; p += kPartElements) {
-          Part part;
-          part.take(slots + i + p);
-          part.store(out + i + p, behind(columns - i, p), weight, norm);
-        }
+      for (unsigned p = 0; p < kElements; p += kPartElements) {
+        Part part;
+        part.take(slots() + i + p);
+        part.store(out + i + p, behind(place.columns - i, p), weight, norm);
       }
     }
   }
 
  private:
-  template <class Op>
-  using ToAll = Combine<CanonicalCombine<Op>, kWarps * kWarpThreads, kClusterBlocks, Grid::none, true>;
+  __device__ Acc* slots() const { return reinterpret_cast<Acc*>(slots_in_smem) + place.slot * kElements; }
 
   /// A pack of each lane: few registers hold weights at a time. Lanes have their pieces of 16 bytes side by side in
   /// shared memory, so that there are no bank conflicts.
@@ -112,20 +105,46 @@ struct CanonicalSoftmaxShared {
 
   /// Weighs parts kFirst, kFirst + kStep, … of a chunk, and folds them in halves.
   template <unsigned kFirst = 0, unsigned kStep = 1>
-  static __device__ void weigh(Acc (&values)[Types::kPack], Acc* slot, unsigned columns, const Weight& weight) {
+  static __device__ void weigh(Acc (&values)[Types::kPack], Acc* slot, unsigned columns, const Powers<Acc>& powers) {
     if constexpr (kStep == kParts) {
       constexpr unsigned kBegin = kFirst * kPartElements;
       const typename Types::InPack pack[1] = {*Part::packs_in(slot + kBegin)};
       Part part;
       part.widen(pack);
-      part.weigh(values, behind(columns, kBegin), weight);
+      part.weigh(values, behind(columns, kBegin), powers);
       part.keep(slot + kBegin);
     } else {
-      weigh<kFirst, 2 * kStep>(values, slot, columns, weight);
+      weigh<kFirst, 2 * kStep>(values, slot, columns, powers);
       Acc others[Types::kPack];
-      weigh<kFirst + kStep, 2 * kStep>(others, slot, columns, weight);
+      weigh<kFirst + kStep, 2 * kStep>(others, slot, columns, powers);
 #pragma unroll
       for (unsigned e = 0; e < Types::kPack; ++e) values[e] = rounded_sum(values[e], others[e]);
+    }
+  }
+};
+
+/// kWarps of a block share a row: one, or all.
+template <class Types, unsigned kBlockThreads, unsigned kWarps, unsigned kClusterBlocks>
+struct CanonicalSoftmaxShared {
+  using Row = SlotsRow<Types>;
+  using Acc = typename Types::Acc;
+  static constexpr unsigned kElements = Row::kElements;
+  static constexpr unsigned kRows = kBlockThreads / kWarpThreads / kWarps;  ///< of a block, at once
+  static constexpr unsigned kSlotBytes = kElements * sizeof(Acc);
+  static_assert(kRows == 1 || (kWarps == 1 && kClusterBlocks == 1));
+
+  static __device__ void run(const typename Types::Arguments& all) {
+    CombineSoftmax<Types, kWarps * kWarpThreads, kClusterBlocks, Exchange::barriers> combine;
+    const unsigned warp = threadIdx.x / kWarpThreads;
+    const unsigned begin = kWarps == 1 ? 0 : warp << all.run_levels;  // the warp's first chunk of the block's part
+    const unsigned first = (begin + (kClusterBlocks > 1 ? rank_in_cluster() * all.chunks : 0)) * kElements;
+    const unsigned most = begin < all.chunks ? kElements << all.run_levels : 0;
+    const unsigned left = all.columns < first ? 0 : static_cast<unsigned>(all.columns) - first;
+    Row part{{left < most ? left : most, all.scale.factor, kRows > 1 ? warp * all.chunks : begin}};
+    for (unsigned long long row = blockIdx.x / kClusterBlocks * kRows + (kRows > 1 ? warp : 0); row < all.rows;
+         row += gridDim.x / kClusterBlocks * kRows) {
+      part.load(softmax_input<Types>(all, row) + first, {});
+      write_row(part, softmax_input<Types>(all, row) + first, softmax_output<Types>(all, row) + first, combine);
     }
   }
 };

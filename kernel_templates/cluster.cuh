@@ -134,11 +134,11 @@ struct ClusterExchange {
     if constexpr (kExchange == Exchange::receipts) {
       unsigned long long* const receipt = receipts() + buffer;
       if (threadIdx.x == 0) expect_bytes(receipt, kBlocks * sizeof(State));
-      if constexpr (!kRepeats) wait_at_cluster_barrier();  // every block has started: DSMEM may be accessed
+      if (output == 0) wait_at_cluster_barrier();  // every block has started: DSMEM may be accessed
       if (threadIdx.x < kBlocks) send_to_block(slot, receipt, threadIdx.x, state);
       wait_for_bytes(receipt, output / kBuffers % 2);
     } else {
-      if constexpr (!kRepeats) wait_at_cluster_barrier();
+      if (output == 0) wait_at_cluster_barrier();
       if (threadIdx.x < receivers) store_in_block(slot, threadIdx.x, state);
       arrive_at_cluster_barrier();
       wait_at_cluster_barrier();

@@ -82,7 +82,6 @@ class Combine {
   explicit __device__ Combine(const Op& op = {}) : op_(op) {
     if constexpr (kClusterBlocks > 1) Cluster::start();
     pdl_release_then_wait();
-    if constexpr (kClusterBlocks > 1 && kRepeats) wait_at_cluster_barrier();
   }
 
   /// The number of the calling thread among those that share its output.
@@ -111,9 +110,11 @@ class Combine {
   }
 
   /// The same; all threads that share the output get the result.
-  __device__ State to_all(State state) {
+  __device__ State to_all(State state) { return to_all_of_lanes(op_.template in_all_lanes<kLanes>(state)); }
+
+  /// The same if the lanes that share an output all have the State of all of them.
+  __device__ State to_all_of_lanes(State state) {
     static_assert(kGrid == Grid::none && kTail == Tail::warp);
-    state = op_.template in_all_lanes<kLanes>(state);
     if constexpr (kWarps > 1) {
       __shared__ State of_warp[kBuffers][kWarps];
       if (threadIdx.x % kWarpThreads == 0) of_warp[buffer()][threadIdx.x / kWarpThreads] = state;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostPacksOfBlock = 4096;      ///< in registers
 constexpr std::int64_t kMostElementsOfLane = 64;      ///< of a row, which are kept as accumulators
+constexpr std::int64_t kMostHeldByHalf = 32;          ///< elements of a lane, where half of the threads are resident
 constexpr std::int64_t kMostRowsAtOnce = 4;
 constexpr std::int64_t kMostChunksOfWarp = 4;         ///< of a row in shared memory
 constexpr std::int64_t kMostSmemOfWarps = 112 * 1024;  ///< that hold rows, of a block
@@ -32,7 +33,7 @@ struct View : PolicyView<CanonicalSoftmax> {
   bool is_of_blocks_in_shared() const { return scope != Scope::warp && is_in_shared; }
 };
 
-constexpr std::array<PruneRule<View>, 17> kRules{{
+constexpr std::array<PruneRule<View>, 18> kRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"launch bounds were not tried here", kNotMeasured,
      [](const View& v) {
@@ -66,6 +67,10 @@ constexpr std::array<PruneRule<View>, 17> kRules{{
      [](const View& v) { return v.scope == Scope::warp && v.is_in_shared && v.longest > kMostChunksOfWarp * v.chunk; }},
     {"larger blocks hold the row", kNotMeasured,
      [](const View& v) { return v.scope == Scope::block && !v.is_held && v.row_bytes <= kMostHeldBytes; }},
+    {"registers do not hold a row", kNotMeasured,
+     [](const View& v) {
+       return v.is_held && v.scope != Scope::warp && !v.is_in_shared && v.columns > v.tile * v.cluster_blocks;
+     }},
     {"smaller clusters hold the row", kNotMeasured,
      [](const View& v) {
        return v.scope == Scope::cluster && !v.is_in_shared && v.tile * v.cluster_blocks >= 2 * v.longest;
@@ -111,8 +116,8 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
                  "lanes hold a power of two of packs"),
        reason_if(is_by_lanes && (of_lanes > most_of_lanes() || row_packs > packs_per_thread),
                  "lanes do not hold the row"),
-       reason_if(scope == Scope::cluster && !is_in_shared && last_of(problem, 1) > tile * cluster_blocks,
-                 "a cluster does not hold the row"),
+       reason_if(scope == Scope::cluster && !is_in_shared && last_of(problem, 1) > 2 * tile * cluster_blocks,
+                 "a cluster does not hold half of the row"),
        reason_if(scope == Scope::grid && last_of(problem, 0) > traits.most_partials(),
                  "rows have more partial results than the workspace"),
        reason_if(takes_batches && chunks_at_once * 4 != packs_per_thread, "a warp takes whole chunks"),
@@ -136,11 +141,11 @@ Unit CanonicalSoftmax::unit() const {
       is_in_shared ? "canonical_softmax_shared.cuh" : "canonical_softmax_rows.cuh", info(traits.in).cuda_name,
       info(traits.out).cuda_name, info(traits.accumulator).cuda_name,
       index_type(needs_wide_index(problem, 1)), traits.is_log, pack, chunk);
-  const auto held = [&](std::string_view kernel, std::int64_t most_columns) {
+  const auto held = [&](std::string_view kernel, std::int64_t columns_held, MinBlocks bounds) {
     source += fmt::format(
-        "using Kernel = {};\nstatic_assert(Kernel::kMostColumns == {}, \"host and device disagree\");\n", kernel,
-        most_columns);
-    return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
+        "using Kernel = {};\nstatic_assert(Kernel::kHeldColumns == {}, \"host and device disagree\");\n", kernel,
+        columns_held);
+    return unit_of(source, {kernel_entry("Kernel::run", block_threads, bounds)});
   };
   if (is_in_shared) {
     source += fmt::format("using Kernel = hone::CanonicalSoftmaxShared<Types, {}, {}, {}>;\n"
@@ -151,11 +156,14 @@ Unit CanonicalSoftmax::unit() const {
   if (scope == Scope::warp)
     return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}, {}>", block_threads, threads_per_row,
                             row_packs, rows_at_once()),
-                of_lanes);
-  if (is_held)
+                of_lanes, min_blocks);
+  if (is_held) {
+    // Code for long rows and for other weights takes twice the registers that rows of a tile do, if it may.
+    const bool is_half = min_blocks == MinBlocks::unset && chunks_at_once * chunk <= 32 * kMostHeldByHalf;
     return held(fmt::format("hone::CanonicalSoftmaxBlock<Types, {}, {}, {}>", block_threads, chunks_at_once,
                             cluster_blocks),
-                tile * cluster_blocks);
+                tile * cluster_blocks, is_half ? MinBlocks::one_half : min_blocks);
+  }
   source += fmt::format("using Kernel = hone::CanonicalSoftmax{}<Types, {}, {}>;\n"
                         "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
                         cuts_rows() ? "Spans" : "Rows", block_threads, chunks_at_once, tile * traits.in_bytes);
@@ -182,6 +190,7 @@ WorkShape CanonicalSoftmax::shape() const {
   shape.independent_blocks = !cuts_rows();
   shape.bytes_in_flight_per_block = std::min(row_bytes / cluster_blocks, tile * traits.in_bytes);
   if (!is_held) shape.traffic = traits.traffic(2, 1);
+  else if (!is_in_shared && columns > tile * cluster_blocks) shape.traffic = traits.traffic(1, 1);
   return shape;
 }
 

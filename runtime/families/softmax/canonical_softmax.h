@@ -30,7 +30,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t row_packs = 1;                                                         ///< of a lane, of a row
   std::int64_t of_lanes = 0;                                                          ///< elements of a row, at most
   bool is_in_shared = staging == Staging::shared;
-  bool is_held = scope != Scope::grid && (is_in_shared || scope != Scope::block || last_of(problem, 1) <= tile);
+  /// Registers or shared memory hold rows: all, or those that are no longer than the tiles of their blocks.
+  bool is_held = scope != Scope::grid && (is_in_shared || scope != Scope::block || last_of(problem, 1) <= 2 * tile);
 
   CanonicalSoftmax(const Problem& of, const Policy& policy);
 

@@ -25,9 +25,10 @@ constexpr std::int64_t kLeastBytesPerBlock = 4096;
 constexpr std::int64_t kLeastChunkedBytes = 32768;
 constexpr std::int64_t kLeastPipelinedBytes = 128 * 1024;
 
-/// The memory latencies that the blocks of a cluster wait for each other in a row, and for each block more: clusters of
-/// 4, 8 and 16 take 0.8, 1.1 and 1.7 µs longer in each of 40 to 60 rows than their loads let expect (4096 rows of 2^16
-/// f32; H100, CUDA 13.0, 2026-11-26).
+/// The memory latencies that the blocks of a cluster wait for each other in a row, and for each block more, where they
+/// exchange by barriers: clusters of 4, 8 and 16 take 0.8, 1.1 and 1.7 µs longer in each of 40 to 60 rows than their
+/// loads let expect (4096 rows of 2^16 f32; H100, CUDA 13.0, 2026-11-26). Receipts cost nothing more than the loads: 1024
+/// rows of 2^16 f32 by clusters of 4 (512 threads), 8 (256) and 16 (128) take 191, 181 and 181 µs (same GPU and day).
 constexpr double kExchangeLatencies = 0.5, kExchangeLatenciesOfBlock = 0.3;
 
 /// Packs of a chunk that a block of a pipeline holds at once.
@@ -114,7 +115,8 @@ struct Layout : SoftmaxRowLayout {
                     .thread_gbps = traits.thread_gbps()};
     if (cluster_blocks > 1) {
       shape.round_latencies = kClusterLatencies;
-      shape.pipeline_fill_latencies = kExchangeLatencies + kExchangeLatenciesOfBlock * cluster_blocks;
+      if (is_in_shared())
+        shape.pipeline_fill_latencies = kExchangeLatencies + kExchangeLatenciesOfBlock * cluster_blocks;
     }
     if (cuts_rows()) {
       shape.bytes_in_flight_per_block = block_threads * packs_per_thread * pack_in_bytes();

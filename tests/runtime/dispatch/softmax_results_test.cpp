@@ -168,8 +168,8 @@ TEST_F(SoftmaxResults, PoliciesOfEveryKindAreRight) {
   verify_policies(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::columns(3000, 1 << 10)), 2);
 }
 
-/// Rows that lanes, a warp, a block or a cluster hold, in registers or shared memory, and that blocks read three times, each or together; aligned and not. Columns
-/// that a block holds, reads three times, and shares with others.
+/// Rows that lanes, a warp, a block or a cluster hold, in registers or shared memory, and that blocks read twice or three
+/// times, each or together; aligned and not. Columns that a block holds, reads three times, and shares with others.
 TEST_F(SoftmaxResults, ReproducibleOnesHaveTheBitsOfTheDefinition) {
   const std::size_t step = this->step(test::kSanitized ? 41 : 29);
   constexpr Numerics kNumerics = Numerics::reproducible;
@@ -190,6 +190,11 @@ TEST_F(SoftmaxResults, ReproducibleOnesHaveTheBitsOfTheDefinition) {
                   shared_step, "staging=shared");
   verify_policies(log_softmax_problem({.dtype = DType::bf16, .numerics = kNumerics}, SoftmaxShape::rows(3, 9001)),
                   shared_step, "staging=shared");
+  // Longer than the tiles that hold rows from the middle of their classes.
+  constexpr std::string_view kSmallTiles = "scope=block block_threads=128 staging=direct packs_per_thread=4";
+  verify_policies(softmax_problem({.dtype = DType::f16, .numerics = kNumerics}, SoftmaxShape::rows(3, 5000)), 1,
+                  kSmallTiles);
+  verify_policies(log_softmax_problem({.numerics = kNumerics}, SoftmaxShape::rows(3, 2603)), 1, kSmallTiles);
   Session session(device_, quick());
   expect_right(session, {.numerics = kNumerics}, true, SoftmaxShape::axis(2, 700, 5), "masked", 1, true);
   for (const std::int64_t columns : {1, 300, 5000})
