@@ -66,10 +66,10 @@ struct Layout : SegmentedPolicy {
   /// 2026-11-26).
   double merged_latencies() const {
     constexpr double kOfPart = 2.5, kOfOffset = 1.4, kOfElement = 0.02;
-    const double offsets = static_cast<double>(segments) / static_cast<double>(tiles * block_threads);
-    const double parts = std::max(1.0, offsets / static_cast<double>(lane_offsets()));
-    return kOfPart * parts + kOfOffset * offsets + kOfElement * static_cast<double>(lane_elements);
+    return kOfPart * merged_parts() + kOfOffset * merged_offsets() + kOfElement * static_cast<double>(lane_elements);
   }
+  double merged_offsets() const { return static_cast<double>(segments) / static_cast<double>(tiles * block_threads); }
+  double merged_parts() const { return std::max(1.0, merged_offsets() / static_cast<double>(lane_offsets())); }
 
   bool is_direct() const { return !is_merged() && !is_in_tiles(); }
   /// The chunks that a warp of the canonical tree has in flight.
@@ -167,6 +167,11 @@ struct Layout : SegmentedPolicy {
     if (is_merged()) {
       shape.bytes_in_flight_per_block = bytes_of_tile;
       shape.round_latencies = merged_latencies();
+      // Each part after the first goes through the tile again: 2^20 segments of an element take 21 to 27 µs where
+      // latencies alone let expect 12 to 16 (H100, CUDA 13.0, 2026-11-26).
+      constexpr double kInstructionsOfPart = 700;
+      shape.instructions_per_byte = kInstructionsOfPart * (merged_parts() - 1) * block_threads /
+                                    static_cast<double>(bytes_of_tile);
       shape.combining_latencies = kCombiningLatencies;
       if (joins_in_second_kernel()) shape.combining_threads = kJoinThreads;
       return shape;

@@ -141,7 +141,10 @@ Unit CanonicalSoftmax::unit() const {
       is_in_shared ? "canonical_softmax_shared.cuh" : "canonical_softmax_rows.cuh", info(traits.in).cuda_name,
       info(traits.out).cuda_name, info(traits.accumulator).cuda_name,
       index_type(needs_wide_index(problem, 1)), traits.is_log, pack, chunk);
-  const auto held = [&](std::string_view kernel, std::int64_t columns_held, MinBlocks bounds) {
+  // Code for long rows and for other weights takes twice the registers that the rows held do, if it may.
+  const auto held = [&](std::string_view kernel, std::int64_t columns_held, std::int64_t elements_of_lane) {
+    const bool is_half = min_blocks == MinBlocks::unset && elements_of_lane <= kMostHeldByHalf;
+    const MinBlocks bounds = is_half ? MinBlocks::one_half : min_blocks;
     source += fmt::format(
         "using Kernel = {};\nstatic_assert(Kernel::kHeldColumns == {}, \"host and device disagree\");\n", kernel,
         columns_held);
@@ -156,14 +159,11 @@ Unit CanonicalSoftmax::unit() const {
   if (scope == Scope::warp)
     return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}, {}>", block_threads, threads_per_row,
                             row_packs, rows_at_once()),
-                of_lanes, min_blocks);
-  if (is_held) {
-    // Code for long rows and for other weights takes twice the registers that rows of a tile do, if it may.
-    const bool is_half = min_blocks == MinBlocks::unset && chunks_at_once * chunk <= 32 * kMostHeldByHalf;
+                of_lanes, rows_at_once() * row_packs * pack);
+  if (is_held)
     return held(fmt::format("hone::CanonicalSoftmaxBlock<Types, {}, {}, {}>", block_threads, chunks_at_once,
                             cluster_blocks),
-                tile * cluster_blocks, is_half ? MinBlocks::one_half : min_blocks);
-  }
+                tile * cluster_blocks, chunks_at_once * chunk / 32);
   source += fmt::format("using Kernel = hone::CanonicalSoftmax{}<Types, {}, {}>;\n"
                         "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
                         cuts_rows() ? "Spans" : "Rows", block_threads, chunks_at_once, tile * traits.in_bytes);

@@ -116,7 +116,7 @@ TEST_F(ExplorationTest, TimesWithoutAnyPatternAreSearchedAlmostToTheEnd) {
 TEST_F(ExplorationTest, WhatIsNotCompiledInTimeComesWithALaterWave) {
   script([](std::string_view, double predicted) { return predicted; });
   // More than the share of the budget that the first wave may take, and less than what first samples may.
-  const auto budget = 8s;
+  const auto budget = 12s;
   const std::size_t wave = std::clamp<std::size_t>(device_->parallel_compilations(), 16, 32);
   const auto rounds =
       static_cast<int>((wave + device_->parallel_compilations() - 1) / device_->parallel_compilations());
