@@ -69,6 +69,14 @@ Workload::Workload(std::shared_ptr<Device> device, const Problem& problem, Strea
   canary_patterns_ = Canaries::patterns(device_, stream_);
 }
 
+Workload::~Workload() {
+  try {
+    device_->synchronize(stream_);
+  } catch (const Error&) {
+    // Whoever measures has met the failure, or will meet it.
+  }
+}
+
 void Workload::fill_all() {
   const std::string_view kind = problem_.family->verifier().input_kinds(problem_).front();
   for (std::size_t i = 0; i < arrays_.size(); ++i) {

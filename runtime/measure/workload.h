@@ -23,11 +23,14 @@ namespace hone {
 /// not the last-level cache. Pointers have exactly the problem's alignment. Not thread-safe.
 class Workload {
  public:
-  /// Allocates on `device`; throws out_of_memory. All work is enqueued on `stream`, which must be waited for before the
-  /// workload is destroyed. On the host device, where filling memory takes its time, a small `budget` of the tuning
-  /// makes fewer copies.
+  /// Allocates on `device`; throws out_of_memory. All work is enqueued on `stream`, which must live longer. On the host
+  /// device, where filling memory takes its time, a small `budget` of the tuning makes fewer copies.
   Workload(std::shared_ptr<Device> device, const Problem& problem, Stream stream, InputState inputs = InputState::cold,
            std::chrono::milliseconds budget = std::chrono::seconds(2));
+  /// Waits for the stream: memory is freed at once, and an array may still be filled if nothing was measured.
+  ~Workload();
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
 
   /// Fills all copies of all inputs with the first input kind, each from its beginning.
   void fill_all();

@@ -53,6 +53,15 @@ TEST_F(WorkloadTest, CopiesTogetherAreLargerThanEightCaches) {
   }
 }
 
+TEST_F(WorkloadTest, MemoryIsNotFreedWhileItIsFilled) {
+  {
+    Workload workload(device_, family_.problem(1000), nullptr);
+    workload.fill_all();
+    workload.displace_cache();
+  }
+  EXPECT_EQ(device_->frees_in_flight(), 0);
+}
+
 TEST_F(WorkloadTest, CopiesDoNotOverlap) {
   Workload workload(device_, family_.problem(1000), nullptr);
   std::byte* last_end = nullptr;
