@@ -113,8 +113,11 @@ double first_choice_us(const MeasuredProblem& measured) {
 TEST(FirstChoice, IsNearTheBestThatWasMeasured) {
   const std::vector<MeasuredProblem> problems = measured_problems();
   ASSERT_EQ(problems.size(), 15u);
+  // All policies of a thread for each segment are as long as its longest one to the model, and one of the slower is first.
+  constexpr std::string_view kFurther = "problem reduce_segments sum f32 1048576 1048576 1";
   for (const MeasuredProblem& measured : problems)
-    EXPECT_LT(first_choice_us(measured), 1.25 * measured.best_us()) << measured.title;
+    EXPECT_LT(first_choice_us(measured), (measured.title == kFurther ? 1.22 : 1.2) * measured.best_us())
+        << measured.title;
 }
 
 }  // namespace
