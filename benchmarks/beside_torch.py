@@ -4,6 +4,7 @@ import ctypes
 import json
 import math
 import os
+import random
 import statistics
 import sys
 import time
@@ -198,12 +199,12 @@ class Clock:
         runs = [self.runner(calls, count, setting, others) for calls in contestants]
         between = self.runner([lambda: None], count, setting, others) if others else None
         samples, shares = [[] for _ in runs], [[] for _ in runs]
+        random_order = random.Random(0)
         end = time.perf_counter() + cap_ms / 1e3
         for round_ in range(rounds):
             if round_ >= LEAST_ROUNDS and time.perf_counter() >= end:
                 break
-            for i in range(len(runs)):
-                at = (i + round_) % len(runs)
+            for at in random_order.sample(range(len(runs)), len(runs)):
                 others_us = self.batch(between, waits)[0] if between else 0
                 us, share = self.batch(runs[at], waits)
                 samples[at].append((us - others_us) / count)

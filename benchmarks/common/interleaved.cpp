@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <random>
 
 #include <fmt/format.h>
 
@@ -124,11 +125,14 @@ std::vector<Timing> time_interleaved(Device& device, Stream stream, const Settin
   const double calls = std::clamp(options.batch_us / std::max(once_us, 0.1), 1.0, double(most_calls));
   for (const auto& one : field) one->prepare(static_cast<int>(calls));
 
+  std::vector<Batches*> order;
+  for (const auto& one : field) order.push_back(one.get());
+  std::mt19937 random;
   const auto end = Clock::now() + std::chrono::duration<double, std::milli>(options.cap_ms);
   for (int round = 0; round < options.rounds; ++round) {
     if (round >= options.least_rounds && Clock::now() >= end) break;
-    for (std::size_t i = 0; i < field.size(); ++i)
-      field[(i + static_cast<std::size_t>(round)) % field.size()]->sample();
+    std::shuffle(order.begin(), order.end(), random);
+    for (Batches* one : order) one->sample();
   }
 
   std::vector<Timing> timings;
