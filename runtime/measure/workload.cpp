@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <hone/error.h>
+
 namespace hone {
 namespace {
 
