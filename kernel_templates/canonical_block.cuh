@@ -45,7 +45,25 @@ struct CanonicalBlock {
 
   /// The State that each thread combines to the tree of `count` partials, at most kMostPartials.
   static __device__ State of_partials(const State* partials, unsigned count) {
-    if (count <= kBlockThreads) return threadIdx.x < count ? load_from_l2(partials + threadIdx.x) : Op::absent();
+    if (count <= kBlockThreads) return partial_of_thread(partials, count);
+    return value_of_thread(keep_partials(partials, count));
+  }
+
+  /// The tree of `count` partials, at most kMostPartials; true in the one thread that has it.
+  template <class Combine_>
+  static __device__ bool combine_partials(Combine_& combine, State& state, const State* partials, unsigned count) {
+    if (count > kBlockThreads) return combine_kept(combine, state, keep_partials(partials, count));
+    keep(Tree::template in_all_lanes<kWarpThreads>(partial_of_thread(partials, count)), 0);
+    return combine_kept(combine, state, 1);
+  }
+
+ private:
+  static __device__ State partial_of_thread(const State* partials, unsigned count) {
+    return threadIdx.x < count ? load_from_l2(partials + threadIdx.x) : Op::absent();
+  }
+
+  /// Keeps the trees of neighbouring partials; returns in how many rounds.
+  static __device__ unsigned keep_partials(const State* partials, unsigned count) {
     unsigned rounds = 0;
 #pragma unroll 1
     for (unsigned begin = 0; begin < count; begin += kBlockThreads * kThreadPartials) {
@@ -60,10 +78,9 @@ struct CanonicalBlock {
       for (State& state : some) state = Tree::template in_all_lanes<kWarpThreads>(state);
       keep(combine_tree<Op, kThreadPartials>(some), rounds++);
     }
-    return value_of_thread(rounds);
+    return rounds;
   }
 
- private:
   static __device__ State* kept() {
     __shared__ State of_run[kRounds * kWarps];
     return of_run;

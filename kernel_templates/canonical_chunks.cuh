@@ -3,48 +3,16 @@
 // Packs are numbered from the first aligned one, and chunk c takes P = C / kPack of them from c·P on. If the array
 // begins `head` elements before an aligned address, the last of these packs ends with the first `head` elements of
 // chunk c + 1; those of chunk c end the pack before its first one. The two ends make one pack: the chunk with its
-// residues rotated by `head`, which is folded to the same result. Chunks with packs that reach beyond the array are
-// read element by element.
+// residues rotated by `head`, which is folded to the same result. Of packs that reach beyond the array single elements
+// are read.
 #pragma once
 
 #include "canonical_group.cuh"
+#include "canonical_packs.cuh"
 #include "monoids.cuh"
 #include "pack_range.cuh"
 
 namespace hone {
-
-/// The first `bytes` bytes of a pack of another one's: whole words are chosen by masks, which all lanes prepare once.
-template <class ElementPack>
-struct PackMask {
-  Words<ElementPack> mask;
-
-  static __device__ PackMask of_first(unsigned bytes) {
-    PackMask result;
-#pragma unroll
-    for (unsigned w = 0; w < sizeof(ElementPack) / 4; ++w)
-      result.mask.words[w] = bytes >= 4 * w + 4 ? ~0u : bytes <= 4 * w ? 0 : (1u << 8 * (bytes - 4 * w)) - 1;
-    return result;
-  }
-
-  /// The first bytes of `pack`, then the others of `end`.
-  __device__ ElementPack joined(const ElementPack& pack, const ElementPack& end) const {
-    auto words = Words<ElementPack>(pack);
-    const auto others = Words<ElementPack>(end);
-#pragma unroll
-    for (unsigned w = 0; w < sizeof(ElementPack) / 4; ++w)
-      words.words[w] = (words.words[w] & mask.words[w]) | (others.words[w] & ~mask.words[w]);
-    return words.value();
-  }
-};
-
-template <class ElementPack>
-struct PairMask : PackMask<decltype(ElementPack::a)> {
-  static __device__ PairMask of_first(unsigned bytes) { return {PackMask<decltype(ElementPack::a)>::of_first(bytes)}; }
-  __device__ ElementPack joined(const ElementPack& pack, const ElementPack& end) const {
-    using One = PackMask<decltype(ElementPack::a)>;
-    return {One::joined(pack.a, end.a), One::joined(pack.b, end.b)};
-  }
-};
 
 /// `n` elements of a Source, which is OneArray or TwoArrays. kChunks is the number of chunks that a warp has in flight,
 /// a batch: a power of two.
@@ -83,24 +51,31 @@ class CanonicalChunks {
   /// All lanes of a warp call it with the same numbers, and get the result.
   __device__ State of_run(Index first, Index count) const {
     RunTree<Op, Index> tree;
-    const Index end = chunks_ < first ? first : chunks_ - first < count ? chunks_ : first + count;
-    for (Index chunk = first; chunk < end;) {
-      // A loop of its own, so that its code follows what is ahead of it, and that for single elements is behind.
-      for (; chunk < end && is_inner(chunk); chunk += kChunks) {
-        const State state = of_batch(chunk);
+    const Index end = first + count;
+    Index chunk = first;
+    do {
+      if (is_inner(chunk)) {
+        const State state = of_batch<kChunks, true>(chunk);
         if (count == kChunks) return state;
-        tree.template push<kBatchLevel>(state);
-      }
+        tree.template push<kLevels<kChunks>>(state);
+        chunk += kChunks;
+      } else {
+        if (chunk >= chunks_) break;
 #pragma unroll 1
-      for (unsigned k = 0; k < kChunks && chunk < end; ++k, ++chunk) tree.template push<0>(of_elements(chunk));
-    }
+        for (unsigned k = 0; k < kChunks; k += kCutChunks, chunk += kCutChunks)
+          if (chunk < chunks_) tree.template push<kLevels<kCutChunks>>(of_batch<kCutChunks, false>(chunk));
+      }
+    } while (chunk != end);
     return tree.root();
   }
 
  private:
   static constexpr unsigned kElementBytes = sizeof(typename Op::In);
-  static constexpr unsigned kBatchLevel = kChunks == 1 ? 0 : kChunks == 2 ? 1 : kChunks == 4 ? 2 : 3;
+  template <unsigned kCount>
+  static constexpr unsigned kLevels = kCount == 1 ? 0 : kCount == 2 ? 1 : kCount == 4 ? 2 : 3;
   static_assert(kChunks <= 8);
+  /// Batches of which not all elements are there are made in two halves: to know which ones are takes registers.
+  static constexpr unsigned kCutChunks = kChunks > 1 ? kChunks / 2 : 1;
   static constexpr bool kIsRotated = kPack > 1;
   template <class T>
   static constexpr bool kIsPair = requires { &T::b; };
@@ -114,61 +89,89 @@ class CanonicalChunks {
     return (head_ == 0 || chunk != 0) && (chunk + kChunks) * kPacks <= packs_;
   }
 
+  /// The tree of kCount chunks, of which the first is there. kIsWhole: so are all of their elements.
+  template <unsigned kCount, bool kIsWhole>
   __device__ State of_batch(Index chunk) const {
-    const unsigned lane = threadIdx.x % kWarpThreads;
-    const Source from = source_.behind(head_ + (chunk * kPacks + lane) * kPack);
-    ElementPack packs[kChunks][kLanePacks];
-#pragma unroll
-    for (unsigned k = 0; k < kChunks; ++k)
-#pragma unroll
-      for (unsigned u = 0; u < kLanePacks; ++u)
-        packs[k][u] = from.pack(0, static_cast<int>(k * kPacks + u * kWarpThreads));
-    if constexpr (kIsRotated) {
-      if (head_ != 0) rotate(packs, from);
-    }
+    unsigned lane = threadIdx.x % kWarpThreads;
+#ifndef HONE_HOST_DEVICE
+    // Unknown to the compiler, which would compute ahead of loops, and of all loads, what follows from it.
+    if constexpr (!kIsWhole) asm volatile("" : "+r"(lane));
+#endif
+    ElementPack packs[kCount][kLanePacks];
+    load<kCount, kIsWhole>(packs, chunk * kPacks, lane);
+    const unsigned left = kIsWhole ? 0 : at_most(n_ - chunk * kElements, kCount * kElements);
+    const auto number = [&](unsigned u, unsigned e) {
+      return (head_ + (u * kWarpThreads + lane) * kPack + e) % kElements;
+    };
+    const auto is_there = [&](unsigned k, unsigned u, unsigned e) {
+      return kIsWhole || k * kElements + number(u, e) < left;
+    };
     if constexpr (kIsByChunk<Op>) {
-      State of_chunk[kChunks];
+      State of_chunk[kCount];
 #pragma unroll
-      for (unsigned k = 0; k < kChunks; ++k)
-        of_chunk[k] = chunk_of_lanes<Op, kLanePacks, kPack, kWarpThreads, true>(
-            [&](unsigned u, unsigned e) { return Op::present(Op::prepared(packs[k][u])[e], true); },
-            [&](unsigned u, unsigned e) { return (head_ + (u * kWarpThreads + lane) * kPack + e) % kElements; },
-            [&] { return source_.element((chunk + k) * kElements); });
-      return combine_tree<Op, kChunks>(of_chunk);
+      for (unsigned k = 0; k < kCount; ++k) {
+        of_chunk[k] = Op::absent();
+        if (kIsWhole || k * kElements < left)
+          of_chunk[k] = chunk_of_lanes<Op, kLanePacks, kPack, kWarpThreads, kIsWhole>(
+              [&](unsigned u, unsigned e) { return Op::present(Op::prepared(packs[k][u])[e], is_there(k, u, e)); },
+              number, [&] { return source_.element((chunk + k) * kElements); });
+      }
+      return combine_tree<Op, kCount>(of_chunk);
     } else {
-      State values[kChunks * kPack];
+      State values[kCount * kPack];
 #pragma unroll
-      for (unsigned k = 0; k < kChunks; ++k) {
+      for (unsigned k = 0; k < kCount; ++k) {
         decltype(Op::prepared(packs[k][0])) prepared[kLanePacks];
 #pragma unroll
         for (unsigned u = 0; u < kLanePacks; ++u) prepared[u] = Op::prepared(packs[k][u]);
 #pragma unroll
         for (unsigned e = 0; e < kPack; ++e)
-          values[k * kPack + e] = fold_leaves<Op, kLanePacks>([&](unsigned u) { return op_.leaf(prepared[u][e]); });
+          values[k * kPack + e] = fold_leaves<Op, kLanePacks>(
+              [&](unsigned u) { return is_there(k, u, e) ? op_.leaf(prepared[u][e]) : Op::absent(); });
       }
-      return fold_lanes<Op, kPack, kChunks>(values);
+      return fold_lanes<Op, kPack, kCount, kWarpThreads, (kPack < 4 ? kPack : 4)>(values);
     }
   }
 
-  /// Exchanges the ends of last packs, which belong to the chunk behind, for those that belong to the chunk itself.
-  __device__ void rotate(ElementPack (&packs)[kChunks][kLanePacks], const Source& from) const {
-    ElementPack before = packs[0][kLanePacks - 1];
-    if (threadIdx.x % kWarpThreads == kWarpThreads - 1) before = from.pack(0, -static_cast<int>(kWarpThreads));
+  /// Loads the lane's packs of a batch that begins with pack `first`. The ends of last packs, which belong to the chunk
+  /// behind, are exchanged for those that belong to the chunk itself.
+  template <unsigned kCount, bool kIsWhole>
+  __device__ void load(ElementPack (&packs)[kCount][kLanePacks], Index first, unsigned lane) const {
+    const Source from = source_.behind(head_ + (first + lane) * kPack);
+    ElementPack cut = {};
+    if constexpr (!kIsWhole) {
+      const Index whole = packs_ - first;  // packs; first is a multiple of kWarpThreads
+      if (whole % kWarpThreads == lane) cut = cut_pack(first + whole / kWarpThreads * kWarpThreads + lane);
+    }
 #pragma unroll
-    for (unsigned k = kChunks; k-- > 0;) {
-      ElementPack& last = packs[k][kLanePacks - 1];
-      last = mask_.joined(last, k == 0 ? before : packs[k - 1][kLanePacks - 1]);
+    for (unsigned k = 0; k < kCount; ++k)
+#pragma unroll
+      for (unsigned u = 0; u < kLanePacks; ++u) {
+        const unsigned number = k * kPacks + u * kWarpThreads;
+        packs[k][u] = kIsWhole || first + lane + number < packs_ ? from.pack(0, static_cast<int>(number)) : cut;
+      }
+    if constexpr (kIsRotated) {
+      if (head_ == 0) return;
+      ElementPack before = packs[0][kLanePacks - 1];
+      if (lane == kWarpThreads - 1)
+        before = kIsWhole || first - 1 < packs_ ? from.pack(0, -static_cast<int>(kWarpThreads)) : cut_pack(first - 1);
+#pragma unroll
+      for (unsigned k = kCount; k-- > 0;) {
+        ElementPack& last = packs[k][kLanePacks - 1];
+        last = mask_.joined(last, k == 0 ? before : packs[k - 1][kLanePacks - 1]);
+      }
     }
   }
 
-  /// A chunk of which not all elements need be there.
-  __device__ State of_elements(Index chunk) const {
-    constexpr unsigned kRounds = kElements / kWarpThreads;
-    const unsigned lane = threadIdx.x % kWarpThreads;
-    const Index first = chunk * kElements + lane;
-    const auto is_there = [&](unsigned u) { return first + u * kWarpThreads < n_; };
-    const auto element = [&](unsigned u) { return Op::prepared(source_.element(first + u * kWarpThreads)); };
-    return chunk_of_elements<Op, kRounds>(op_, element, is_there);
+  /// The elements of a pack that are there, and anything for the others.
+  __device__ ElementPack cut_pack(Index pack) const {
+    ElementPack elements = {};
+#pragma unroll
+    for (unsigned e = 0; e < kPack; ++e) {
+      const Index i = head_ + pack * kPack + e;  // of the pack before the first one wrapped around
+      if (i < n_) set_element(elements, e, source_.element(i));
+    }
+    return elements;
   }
 
   Op op_;

@@ -33,30 +33,35 @@ struct CanonicalReduce {
 
   template <Grid kGrid, unsigned kClusterBlocks = 1>
   static __device__ void reduce(const ReduceArguments& arguments) {
-    Combine<CanonicalCombine<Op>, kBlockThreads, kClusterBlocks> combine;
     const CanonicalChunks<Op, Source, kUnroll> chunks(Source::from(arguments.in), static_cast<Index>(arguments.n));
     const Index run = Index(kUnroll) << arguments.run_levels;
-    unsigned span = blockIdx.x, round;
-    while (true) {
-      for (round = 0; span < arguments.partials && round < Block::kRounds; span += gridDim.x)
-        Block::keep(chunks.of_run((Index(span) * kWarps + Block::warp()) * run, run), round++);
-      if constexpr (kGrid != Grid::none) publish(arguments, span, round);
-      if (kGrid == Grid::none || span >= arguments.partials) break;
-      __syncthreads();
-    }
+    Index first = (Index(blockIdx.x) * kWarps + uniform(Block::warp())) * run;
+    const Index stride = Index(gridDim.x) * kWarps * run;
+    Combine<CanonicalCombine<Op>, kBlockThreads, kClusterBlocks, Grid::none, false, Tail::warp, Exchange::receipts>
+        combine;
     State state;
     bool is_first = false;
     if constexpr (kClusterBlocks > 1) {
-      state = Block::value_of_thread(round);
-      is_first = combine.to_first(state);
+      state = combine.to_all_of_lanes(chunks.of_run(first, run));
+      is_first = combine.rank() == 0;
     } else if constexpr (kGrid == Grid::none) {
-      is_first = Block::combine_kept(combine, state, round);
+      unsigned round = 0;
+      for (; round < arguments.partials; first += stride) Block::keep(state = chunks.of_run(first, run), round++);
+      // All of a short array is the first warp's: nobody waits.
+      is_first = chunks.count() <= run ? threadIdx.x == 0 : Block::combine_kept(combine, state, round);
     } else {
+      unsigned span = blockIdx.x, round;
+      while (true) {
+        for (round = 0; span < arguments.partials && round < Block::kRounds; span += gridDim.x, first += stride)
+          Block::keep(chunks.of_run(first, run), round++);
+        publish(arguments, span, round);
+        if (span >= arguments.partials) break;
+        __syncthreads();
+      }
       if constexpr (kGrid == Grid::publish) return;
       if (round > 1) __syncthreads();  // a single span is published by thread 0, which takes the ticket
       if (!is_last_block(arguments.workspace)) return;
-      state = of_partials(arguments);
-      is_first = combine.to_first(state);
+      is_first = combine_partials(combine, state, arguments);
     }
     if (is_first) write(state, arguments);
   }
@@ -64,8 +69,8 @@ struct CanonicalReduce {
   /// The second kernel, of one block.
   static __device__ void finish(const ReduceArguments& arguments) {
     Combine<CanonicalCombine<Op>, kBlockThreads> combine;
-    State state = of_partials(arguments);
-    if (combine.to_first(state)) write(state, arguments);
+    State state;
+    if (combine_partials(combine, state, arguments)) write(state, arguments);
   }
 
  private:
@@ -77,8 +82,9 @@ struct CanonicalReduce {
       partials_in<State>(arguments.workspace)[next - (rounds - round) * gridDim.x] = state;
   }
 
-  static __device__ State of_partials(const ReduceArguments& arguments) {
-    return Block::of_partials(partials_in<State>(arguments.workspace), arguments.partials);
+  template <class Combine_>
+  static __device__ bool combine_partials(Combine_& combine, State& state, const ReduceArguments& arguments) {
+    return Block::combine_partials(combine, state, partials_in<State>(arguments.workspace), arguments.partials);
   }
 
   static __device__ void write(State state, const ReduceArguments& arguments) {

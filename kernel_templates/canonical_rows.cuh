@@ -144,8 +144,9 @@ struct CanonicalRowBlocks {
   static __device__ void finish(const RowsArguments& all) {
     BlockCombine combine;
     for (unsigned long long row = blockIdx.x; row < all.rows; row += gridDim.x) {
-      State state = Block::of_partials(partials_in<State>(all.workspace) + row * all.parts, all.parts);
-      if (combine.to_first(state)) write_row<Op, Out, kValues>(state, all, row);
+      State state;
+      if (Block::combine_partials(combine, state, partials_in<State>(all.workspace) + row * all.parts, all.parts))
+        write_row<Op, Out, kValues>(state, all, row);
       __syncthreads();
     }
   }

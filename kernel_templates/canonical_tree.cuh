@@ -60,29 +60,31 @@ __device__ typename Op::State fold_leaves(const Leaf& leaf) {
 }
 
 /// In each level of a fold the lanes exchange half of their values with those kMask apart, and go on with the other
-/// half (reduce-scatter); a single value is exchanged whole.
-template <class Op, unsigned kCount, unsigned kMask, class State, unsigned kAll>
+/// half (reduce-scatter); the last kLeft values are exchanged whole.
+template <class Op, unsigned kLeft, unsigned kCount, unsigned kMask, class State, unsigned kAll>
 __device__ void scatter_lanes(State (&values)[kAll]) {
-  constexpr unsigned kKept = kCount > 1 ? kCount / 2 : 1;
+  constexpr unsigned kKept = kCount > kLeft ? kCount / 2 : kLeft;
   const bool is_upper = (threadIdx.x & kMask) != 0;
 #pragma unroll
   for (unsigned i = 0; i < kKept; ++i) {
     const State low = values[i], high = values[i + kCount - kKept];
     values[i] = Op::combine(is_upper ? high : low, shuffle_xor(is_upper ? low : high, kMask));
   }
-  if constexpr (kMask > 1) scatter_lanes<Op, kKept, kMask / 2>(values);
+  if constexpr (kMask > 1) scatter_lanes<Op, kLeft, kKept, kMask / 2>(values);
 }
 
 /// Folds kChunks chunks between the lanes of a warp, or of each kLanes of its lanes, and then combines them in their
 /// tree; all lanes get the result. values[k · kPack + e] is what a lane has of chunk k: residue e of the lane's kPack
-/// neighbouring residues. Several chunks cost few more shuffles than one.
-template <class Op, unsigned kPack, unsigned kChunks = 1, unsigned kLanes = kWarpThreads>
+/// neighbouring residues. Several chunks cost few more shuffles than one. A lane keeps kFewest values at least, at most
+/// kPack: four cost more shuffles than one, and two levels less, one after the other.
+template <class Op, unsigned kPack, unsigned kChunks = 1, unsigned kLanes = kWarpThreads, unsigned kFewest = 1>
 __device__ typename Op::State fold_lanes(typename Op::State (&values)[kChunks * kPack]) {
   constexpr unsigned kCount = kChunks * kPack;
-  static_assert((kChunks == 1 || kCount <= kLanes) && (kCount & (kCount - 1)) == 0);
-  if constexpr (kLanes > 1) scatter_lanes<Op, kCount, kLanes / 2>(values);
-  // A lane has the values from lane / kSpare · kLeft on.
-  constexpr unsigned kLeft = kCount > kLanes ? kCount / kLanes : 1, kSpare = kLanes > kCount ? kLanes / kCount : 1;
+  static_assert((kChunks == 1 || kCount <= kLanes) && (kCount & (kCount - 1)) == 0 && kFewest <= kPack);
+  // A lane keeps the values from lane / kSpare · kLeft on.
+  constexpr unsigned kLeft = kCount > kFewest * kLanes ? kCount / kLanes : kFewest;
+  constexpr unsigned kSpare = kLanes * kLeft / kCount;
+  if constexpr (kLanes > 1) scatter_lanes<Op, kLeft, kCount, kLanes / 2>(values);
 #pragma unroll
   for (unsigned stride = kPack / 2; stride >= kLeft; stride /= 2)
 #pragma unroll
@@ -91,7 +93,7 @@ __device__ typename Op::State fold_lanes(typename Op::State (&values)[kChunks * 
   typename Op::State state = fold_leaves<Op, kLeft>([&](unsigned i) { return values[i]; });
 #pragma unroll
   for (unsigned chunk = 1; chunk < kChunks; chunk *= 2)
-    state = Op::combine(state, shuffle_xor(state, chunk * kPack * kSpare));
+    state = Op::combine(state, shuffle_xor(state, chunk * (kPack / kLeft) * kSpare));
   return state;
 }
 

@@ -1,5 +1,11 @@
 // Every policy of the reduce family, launched directly on a real device: not only those that win.
+#include <array>
+#include <random>
+#include <span>
+
 #include <gmock/gmock.h>
+
+#include <hone/canonical_reduce.h>
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
@@ -87,6 +93,34 @@ TEST_F(ReducePolicies, ReproducibleOnesHaveTheBitsOfTheDefinition) {
       if (!is_cuda()) policies.resize(1, policies.front());
       verify(spec, policies, {0, 1, 31, 1023, 20001}, alignment);
     }
+}
+
+/// Batches of chunks that begin, end or both within a pack, at every address modulo a pack.
+TEST_F(ReducePolicies, CutChunksHaveTheBitsOfTheDefinition) {
+  const ReduceSpec spec{
+      .op = ReduceOp::sum, .dtype = DType::f16, .result = DType::f32, .numerics = Numerics::reproducible};
+  std::mt19937 random(3);
+  std::vector<std::uint16_t> values(9000);
+  for (std::uint16_t& value : values) value = static_cast<std::uint16_t>(random() % 0x5000 | random() % 2 << 15);
+  const DeviceBuffer out(device_, sizeof(float));
+  for (const int unroll : {1, 2, 4}) {
+    const Policy policy = Policy::of(ReducePolicy{
+        .block_threads = 128, .unroll = unroll, .finish = ReducePolicy::Finish::one_block});
+    const Problem largest = reduce_problem(spec, static_cast<std::int64_t>(values.size()), 2);
+    const Unit unit = unit_of(largest, policy);
+    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+    const LoadedCandidate loaded{{policy, {1}}, load_policy(*device_, largest, policy, unit, binary).module};
+    for (const std::size_t offset : {0, 1, 4, 7})
+      for (const std::int64_t n : {1, 3, 1016, 1023, 1024, 1025, 2049, 4100, 8191}) {
+        const std::span<const std::uint16_t> elements(values.data(), static_cast<std::size_t>(n));
+        const auto in = upload(std::vector<std::uint16_t>(elements.begin(), elements.end()), offset);
+        const std::array<void*, 2> buffers{in.data, out.data()};
+        loaded.enqueue(*device_, reduce_problem(spec, n, 2), buffers, nullptr, nullptr);
+        float expected = 0;
+        canonical_reduce(spec, {elements.data()}, {}, n, &expected);
+        EXPECT_EQ(fetch(out.as<float>()), expected) << n << " elements, unroll " << unroll << ", offset " << offset;
+      }
+  }
 }
 
 /// The most elements in a pack, and conversions of several at once.
