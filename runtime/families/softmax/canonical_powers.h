@@ -61,6 +61,16 @@ class CanonicalPowers {
     lowest_ = (level_ - C::kLowest) * (1 / high_);
   }
 
+  /// The parts of the product with log₂ e, and the smallest element that counts as itself, of elements that are negated
+  /// if the factor is: all of them have the factor's power of two.
+  struct Folded {
+    A high, low, lowest;
+  };
+  Folded folded() const {
+    const A scale = std::fabs(scale_);
+    return {high_ * scale, low_ * scale, lowest_ / scale};
+  }
+
   /// 2^(kLift − level) · exp(½ factor · x).
   A operator()(A x) const {
     const A z = std::max(lowest_, std::fma(x, scale_, shift_)), n = nearest(z, high_);  // not a NaN
