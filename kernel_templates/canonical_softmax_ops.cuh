@@ -104,11 +104,14 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   __device__ Acc weight(Acc x) const { return powers(x); }
   __device__ Acc leaf(In x) const { return weight(convert<Acc>(x)); }
 
-  /// True if sums of SoftmaxGuess are those of this row, or do not matter.
+  /// True if sums relative to 1 are those of this row, or do not matter.
   __device__ bool is_guessed() const { return is_nan || powers.is_relative_to_1(); }
 
+  /// kIsHeld: of a row that threads hold, so that the sum is far from overflow.
+  template <bool kIsHeld = false>
   __device__ Norm norm(Acc sum) const {
-    return {sum, Types::kLog ? canonical_logarithm(sum / weight(origin)) : reciprocal(sum)};
+    if constexpr (Types::kLog) return {sum, canonical_logarithm(sum / weight(origin))};
+    else return {sum, kIsHeld ? reciprocal(sum) : Acc(1) / sum};
   }
   /// True if products with the factor, a power of two, are not rounded (a subnormal one is nothing beside a logarithm).
   __device__ bool scales_exactly() const {

@@ -60,7 +60,7 @@ __device__ void write_row(Row& row, const typename Row::In* in, typename Row::Ou
   const auto state = combine.to_all_of_lanes({row.sum(guessed), heaviest});
   if (!__any_sync(kFullMask, !guessed.are_of(state.heaviest))) {
     const SoftmaxWeight<typename Row::Types, GuessedPowers<typename Row::Acc>> weight(guessed, state.heaviest);
-    row.store(in, out, weight, weight.norm(state.sum));
+    row.store(in, out, weight, weight.template norm<true>(state.sum));
   } else if constexpr (Again::kIsApart) {
     combine = write_again_apart<Again>(row.place, in, out, state.heaviest, combine);
   } else {

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
-#include "kernel_templates/canonical_softmax_arguments.h"
 #include "runtime/families/softmax/canonical_powers.h"
 
 namespace hone {
@@ -37,14 +34,6 @@ struct View : PolicyView<CanonicalSoftmax> {
   bool is_of_lanes() const { return scope == Scope::warp && !is_in_shared; }
   bool is_of_blocks_in_shared() const { return scope != Scope::warp && is_in_shared; }
 };
-
-template <class Acc>
-GuessedFactors<Acc> guessed_factors(Acc factor) {
-  constexpr Acc kNan = std::numeric_limits<Acc>::quiet_NaN();
-  if (!(std::fabs(factor) >= Acc(0x1p-60) && std::fabs(factor) <= Acc(0x1p60))) return {kNan, kNan, kNan};
-  const auto [high, low, lowest] = canonical::CanonicalPowers<Acc>(0, factor).folded();
-  return {high, low, lowest};
-}
 
 constexpr std::array<PruneRule<View>, 18> kRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
@@ -255,7 +244,7 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
                                           .packs_per_thread = 0,
                                           .lag = 0,
                                           .run_levels = static_cast<unsigned>(division.levels)};
-    const CanonicalSoftmaxArguments<Acc> arguments{of_rows, guessed_factors(factors.factor)};
+    const CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor)};
     for (int entry = 0; entry < (cuts_rows() ? 3 : 1); ++entry) {
       Launch& launch = add_launch(launches, grid, block_threads, arguments);
       launch.entry = entry;
