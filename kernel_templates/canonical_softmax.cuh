@@ -57,8 +57,8 @@ struct HeldRow {
   }
 };
 
-/// The grid-stride loop is over tiles of as many rows as a block has groups of lanes, times kRows: a group loads all of
-/// its rows before it computes any, if they have kWholeUnroll whole packs of each lane, and else as many as it can hold.
+/// The grid-stride loop is over tiles of as many rows as a block has groups of lanes, times kRows. A group loads all of
+/// its rows before it computes any, if they have kWholeUnroll whole packs of each lane; else as many as it can hold.
 template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows, unsigned kWholeUnroll>
 struct CanonicalSoftmaxLanes {
   static constexpr unsigned kGroups = kBlockThreads / kLanes, kHeldColumns = kLanes * kUnroll * Types::kPack;

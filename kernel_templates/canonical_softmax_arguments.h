@@ -5,9 +5,9 @@
 
 namespace hone {
 
-/// What weights relative to 1 are made with (GuessedPowers of canonical_powers.cuh): log₂ e times the factor in two
-/// parts, and the smallest element that has a weight of its own. NaNs if the factor is so large or small that they would
-/// not be exact: all rows have other weights then.
+/// These make the weights relative to 1 (GuessedPowers of canonical_powers.cuh): log₂ e times the factor in two parts,
+/// and the smallest element that has a weight of its own. They are NaNs if the factor is so large or small that they
+/// would not be exact: all rows have other weights then.
 template <class Acc>
 struct GuessedFactors {
   Acc high, low, lowest;

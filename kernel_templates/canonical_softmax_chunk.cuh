@@ -72,9 +72,8 @@ struct HeldChunks {
   template <bool kScalesExactly, class Weight>
   __device__ void write_logarithms(Out* first, unsigned columns, const Weight& weight,
                                    const SoftmaxNorm<Acc>& norm) const {
-    const Array<InPack, kUnroll> again = launder(packs);
     write(first, columns, [&](unsigned u, unsigned e) {
-      return weight.template of_kept<kScalesExactly>(convert<Acc>(again.values[u][e]), norm);
+      return weight.template of_kept<kScalesExactly>(convert<Acc>(packs[u][e]), norm);
     });
   }
 
@@ -133,7 +132,7 @@ struct HeldChunks {
       if (kIsWhole ? columns == 0 : number(u) >= columns) continue;
       const OutPack pack = OutPack::of([&](unsigned e) { return result(u, e); });
       if (kIsWhole || number(u) + kPack <= columns) {
-        *reinterpret_cast<OutPack*>(first + number(u)) = pack;
+        store_streaming(reinterpret_cast<OutPack*>(first + number(u)), pack);
       } else {
 #pragma unroll
         for (unsigned e = 0; e < kPack; ++e)

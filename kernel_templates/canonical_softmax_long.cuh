@@ -89,14 +89,14 @@ struct LongRow {
 /// Writes the results of elements begin … end − 1 of a row, where `begin` is a multiple of a pack. The block calls it.
 template <unsigned kBlockThreads, class Weight>
 __device__ void write_range(const typename Weight::In* in, typename Weight::Out* out, unsigned long long begin,
-                            unsigned long long end, const Weight& weight, const SoftmaxNorm<typename Weight::Acc>& norm) {
+                            unsigned long long end, const Weight& weight, const typename Weight::Norm& norm) {
   using In = typename Weight::In;
   using InPack = typename Weight::InPack;
   using OutPack = typename Weight::OutPack;
   constexpr unsigned kPack = InPack::kElements, kAtOnce = kPack == 1 ? 8 : 4, kStep = kBlockThreads * kPack;
-  const auto load = [&](unsigned long long i) { return *reinterpret_cast<const InPack*>(in + i); };
+  const auto load = [&](unsigned long long i) { return load_streaming(reinterpret_cast<const InPack*>(in + i)); };
   const auto store = [&](unsigned long long i, const InPack& pack) {
-    *reinterpret_cast<OutPack*>(out + i) = weight.results(pack, norm);
+    store_streaming(reinterpret_cast<OutPack*>(out + i), weight.results(pack, norm));
   };
   unsigned long long i = begin + threadIdx.x * kPack;
   for (; i + (kAtOnce - 1) * kStep + kPack <= end; i += kAtOnce * kStep) {

@@ -3,11 +3,11 @@
 // Weights relative to 1 are those of most rows. They are summed while the heaviest element is looked for, and both meet
 // at once. Rows of other weights are read and summed again.
 //
-// A Row is a group of lanes' part of a row, in registers or in shared memory. It is made of a Place, which says where it
-// is and how it is scaled, and has load(in, powers), which turns the elements as the powers want them; sum(powers) of the
-// lanes' weights, and heaviest(), the largest that they loaded; and store(in, out, weight, norm). Row::Again is a Row of
-// the same Place for other weights. kIsApart: its code is a call, because it would need up to twice the registers if it
-// were a part of the kernel's.
+// A Row is a group of lanes' part of a row, in registers or in shared memory. It is made of a Place, which says where
+// it is and how it is scaled. It has load(in, powers), which turns the elements as the powers want them; sum(powers) of
+// the lanes' weights, and heaviest(), the largest that they loaded; and store(in, out, weight, norm). Row::Again is a
+// Row of the same Place for other weights. kIsApart: its code is a call, because it would need up to twice the registers
+// if it were a part of the kernel's.
 #pragma once
 
 #include "canonical_softmax_ops.cuh"

@@ -90,8 +90,8 @@ class CanonicalPowers {
   A high_ = 0, low_ = 0, scale_ = 0, shift_ = 0, lowest_ = 0, level_ = 0;
 };
 
-/// What kernels make weights relative to 1 with. Elements are negated if the factor is, and its power of two is a part of
-/// all three.
+/// Kernels make weights relative to 1 with these. Elements are negated if the factor is, and its power of two is a part
+/// of all three.
 template <class A>
 GuessedFactors<A> guessed_factors(A factor) {
   constexpr A kNan = std::numeric_limits<A>::quiet_NaN();

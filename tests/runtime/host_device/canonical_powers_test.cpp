@@ -86,7 +86,8 @@ void expect_bits_of_guesses(std::string_view type) {
   const HostKernel kernel(
       device,
       fmt::format("#include \"canonical_powers.cuh\"\n"
-                  "extern \"C\" __global__ void entry({0}* x, {0} origin, {0} factor, {0} high, {0} low, {0} lowest) {{\n"
+                  "extern \"C\" __global__ void entry({0}* x, {0} origin, {0} factor, {0} high, {0} low,\n"
+                  "                                 {0} lowest) {{\n"
                   "  const hone::GuessedPowers<{0}> guessed{{{{high, low, lowest}}, factor}};\n"
                   "  const bool is_one = guessed.are_of(factor < 0 ? -origin : origin);\n"
                   "  hone::Pack<{0}, 1> pack[1] = {{hone::Pack<{0}, 1>::filled(x[threadIdx.x])}};\n"
