@@ -4,6 +4,7 @@
 #pragma once
 
 #include "canonical_exponentials.cuh"
+#include "canonical_softmax_arguments.h"
 
 namespace hone {
 
@@ -39,12 +40,36 @@ struct PowerMath<double> {
   using Power = PowersOfLn2;
 };
 
+/// 2^n · 2^f, where n + f = z · (high + low); the rounder's low bits are what n is lifted by.
+template <class Acc>
+__device__ Acc lifted_power(Acc z, Acc high, Acc low, Acc rounder) {
+  using Math = CanonicalMath<Acc>;
+  using Bits = typename Math::Bits;
+  const Acc rounded = fma(z, high, rounder);
+  const Acc n = rounded_sum(rounded, -rounder);
+  const Acc f = fma(z, low, fma(z, high, -n));
+  const Acc p = horner<typename PowerMath<Acc>::Power, Math::kExponentialDegree>(f);
+  return Math::of_bits(static_cast<Bits>(Math::bits(p)) + (static_cast<Bits>(Math::bits(rounded)) << Math::kMantissa));
+}
+
+/// 1 ÷ x, rounded once, of x that are as far from overflow as their reciprocals: __frcp_rn() without its checks.
+__device__ inline float reciprocal(float x) {
+#ifdef HONE_HOST_DEVICE
+  return 1 / x;
+#else
+  float near;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(x));
+  return fma(near, -fma(x, near, -1.0f), near);
+#endif
+}
+__device__ inline double reciprocal(double x) { return 1 / x; }
+
 /// The weights of elements of a row: 2^(kLift − level) · exp(½ factor · x).
 template <class Acc>
 struct Powers {
   using Math = CanonicalMath<Acc>;
-  using Bits = typename Math::Bits;
   using Integer = decltype(Math::bits(Acc()));
+  static constexpr bool kTurnsElements = false;
   static constexpr int kMantissa = Math::kMantissa, kBias = Math::kBias;
 
   Acc high, low;  ///< half the digits of the factor, times log₂ e
@@ -79,13 +104,10 @@ struct Powers {
   __device__ bool is_relative_to_1() const { return level == Acc(0) && shift == Acc(0); }
 
   __device__ Acc operator()(Acc x) const {
-    const Acc z = larger<true>(fma(x, scale, shift), lowest);
-    const Acc rounded = fma(z, high, rounder);
-    const Acc n = rounded_sum(rounded, -rounder);
-    const Acc f = fma(z, low, fma(z, high, -n));
-    const Acc p = horner<typename PowerMath<Acc>::Power, Math::kExponentialDegree>(f);
-    return Math::of_bits(static_cast<Bits>(Math::bits(p)) + (static_cast<Bits>(Math::bits(rounded)) << kMantissa));
+    return lifted_power(larger<true>(fma(x, scale, shift), lowest), high, low, rounder);
   }
+  template <class Packs>
+  __device__ void turn(Packs&) const {}
 
  private:
   static __device__ Acc rounded_to_integer(Acc product, Acc digits) {
@@ -108,6 +130,48 @@ struct Powers {
                                       : Math::of_bits((Integer(3 * kBias - 1) - exponent) << kMantissa);
     if (fabs(scale) > most) scale = scale < Acc(0) ? -most : most;
     shift = -rounded_product(origin, scale);
+  }
+};
+
+template <class T, unsigned kElements>
+__device__ Pack<T, kElements> negated(Pack<T, kElements> pack) {
+#pragma unroll
+  for (auto& part : pack.parts) {
+    if constexpr (sizeof(T) == sizeof(part)) part = T(-convert<typename Select<kIsFloat16<T>, float, T>::type>(part));
+    else part ^= 0x80008000u;
+  }
+  return pack;
+}
+
+/// The weights relative to 1, with two instructions less. The elements are those of a row, negated if the factor is
+/// negative, which turn() does. Powers of two scale exactly, so that the results are those of Powers.
+template <class Acc>
+struct GuessedPowers : GuessedFactors<Acc> {
+  using Math = PowerMath<Acc>;
+  static constexpr bool kTurnsElements = true;
+  using GuessedFactors<Acc>::high, GuessedFactors<Acc>::low, GuessedFactors<Acc>::lowest;
+
+  Acc factor;
+
+  __device__ Acc operator()(Acc x) const {
+    return lifted_power(larger<true>(x, lowest), high, low, Acc(Math::kRounder + Math::kLift));
+  }
+  /// True if a row with that largest element has such weights; false if it is a NaN or infinite.
+  __device__ bool are_of(Acc heaviest) const {
+    const Acc n = rounded_sum(fma(heaviest, high, Math::kRounder), -Math::kRounder);
+    return fabs(n - Math::kCenter) <= Math::kWindow / 2;
+  }
+  template <class Packs>
+  __device__ void turn(Packs& packs) const {
+    // A loop, because the GPU's compiler would not skip what is behind a branch: it predicates that.
+    unsigned rounds = factor < Acc(0) ? 1 : 0;
+#pragma unroll 1
+    for (; rounds != 0; --rounds) {
+      for (auto& pack : packs) pack = negated(pack);
+#ifndef HONE_HOST_DEVICE
+      asm volatile("" : "+r"(rounds));
+#endif
+    }
   }
 };
 

@@ -6,7 +6,6 @@
 
 #include "canonical_powers.cuh"
 #include "simd.cuh"
-#include "softmax_arguments.h"
 
 namespace hone {
 
@@ -16,7 +15,7 @@ struct CanonicalSoftmaxTypes {
   using Out = Out_;
   using Acc = Acc_;
   using Index = Index_;
-  using Arguments = SoftmaxArguments<Acc>;
+  using Arguments = CanonicalSoftmaxArguments<Acc>;
   static constexpr bool kLog = kLog_;
   static constexpr unsigned kPack = kPack_;
   using InPack = Pack<In, kPack>;
@@ -39,25 +38,21 @@ struct HeaviestElement {
   __device__ Acc leaf(In x) const { return factor < Acc(0) ? -convert<Acc>(x) : convert<Acc>(x); }
 };
 
-/// The heaviest of the elements of packs, negated if the scale is negative; of 16-bit floats, two are compared at once.
-template <class Acc, class InPack, unsigned kPacks>
-__device__ Acc heaviest_of(const InPack (&packs)[kPacks], Acc factor) {
-  return factor < Acc(0) ? -extreme_of_all<false, Acc>(packs) : extreme_of_all<true, Acc>(packs);
-}
-template <bool kLargest, class Acc, class In, unsigned kElements, unsigned kPacks>
-__device__ Acc extreme_of_all(const Pack<In, kElements> (&packs)[kPacks]) {
+/// The largest of the elements of packs; of 16-bit floats, two are compared at once.
+template <class Acc, class In, unsigned kElements, unsigned kPacks>
+__device__ Acc largest_of(const Pack<In, kElements> (&packs)[kPacks]) {
   if constexpr (kIsFloat16<In> && kElements % 2 == 0) {
     unsigned pair = packs[0].parts[0];
 #pragma unroll
     for (unsigned w = 1; w < kPacks * kElements / 2; ++w)
-      pair = extreme_of_pairs<kLargest, In, false>(pair, packs[w / (kElements / 2)].parts[w % (kElements / 2)]);
+      pair = extreme_of_pairs<true, In, false>(pair, packs[w / (kElements / 2)].parts[w % (kElements / 2)]);
     const Pack<In, 2> both{{pair}};
-    return extreme<kLargest, false>(convert<Acc>(both[0]), convert<Acc>(both[1]));
+    return larger<false>(convert<Acc>(both[0]), convert<Acc>(both[1]));
   } else {
     Acc most = convert<Acc>(packs[0][0]);
 #pragma unroll
     for (unsigned i = 1; i < kPacks * kElements; ++i)
-      most = extreme<kLargest, false>(most, convert<Acc>(packs[i / kElements][i % kElements]));
+      most = larger<false>(most, convert<Acc>(packs[i / kElements][i % kElements]));
     return most;
   }
 }
@@ -70,22 +65,28 @@ struct SoftmaxNorm {
 };
 
 /// Weights of the elements of a row, which are powers of two lifted as in canonical_powers.cuh: an operation of
-/// CanonicalChunks, and the results.
-template <class Types>
+/// CanonicalChunks, and the results. Its elements are as its Powers_ take them.
+template <class Types, class Powers_ = Powers<typename Types::Acc>>
 struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   using In = typename Types::In;
   using Out = typename Types::Out;
   using Index = typename Types::Index;
   using Acc = typename Types::Acc;
   using Norm = SoftmaxNorm<Acc>;
+  using InPack = typename Types::InPack;
   using OutPack = typename Types::OutPack;
-  Powers<Acc> powers;
+  Powers_ powers;
   Acc origin, factor;
   bool is_nan;  ///< a NaN, an infinite weight, or nothing but weights of 0
 
   SoftmaxWeight() = default;
   __device__ SoftmaxWeight(Acc heaviest, Acc factor_)
-      : SoftmaxWeight(Powers<Acc>(factor_ < Acc(0) ? -heaviest : heaviest, factor_), heaviest, factor_) {}
+    requires(!Powers_::kTurnsElements)
+      : SoftmaxWeight(Powers_(factor_ < Acc(0) ? -heaviest : heaviest, factor_), heaviest, factor_) {}
+  /// `guessed` are the powers of a row with that heaviest element.
+  __device__ SoftmaxWeight(const GuessedPowers<Acc>& guessed, Acc heaviest)
+    requires Powers_::kTurnsElements
+      : powers(guessed), origin(heaviest), factor(guessed.factor), is_nan(false) {}
   /// The same if weights are relative to 1.
   static __device__ SoftmaxWeight relative_to_1(Acc heaviest, Acc factor) {
     return {Powers<Acc>(factor), heaviest, factor};
@@ -94,32 +95,44 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   static __device__ Acc absent() { return -Acc(0); }
   template <class T>
   static __device__ T prepared(const T& packed) { return packed; }
-  /// Relative to the heaviest element. Halves, because the difference of two finite numbers may overflow.
-  __device__ Acc exponent(Acc x) const {
-    return rounded_product(fma(x, Acc(0.5), -rounded_product(origin, Acc(0.5))), factor);
+  /// Half of an element relative to the heaviest one, because the difference of two finite numbers may overflow.
+  __device__ Acc half_exponent(Acc x) const {
+    const Acc half = Powers_::kTurnsElements && factor < Acc(0) ? Acc(-0.5) : Acc(0.5);
+    return fma(x, half, -rounded_product(origin, half));
   }
   /// In a row with a NaN it is any number.
   __device__ Acc weight(Acc x) const { return powers(x); }
   __device__ Acc leaf(In x) const { return weight(convert<Acc>(x)); }
 
-  /// True if sums of SoftmaxGuess are those of this row, or do not matter.
+  /// True if sums relative to 1 are those of this row, or do not matter.
   __device__ bool is_guessed() const { return is_nan || powers.is_relative_to_1(); }
 
+  /// kIsHeld: of a row that threads hold, so that the sum is far from overflow.
+  template <bool kIsHeld = false>
   __device__ Norm norm(Acc sum) const {
-    return {sum, Types::kLog ? canonical_logarithm(sum / weight(origin)) : Acc(1) / sum};
+    if constexpr (Types::kLog) return {sum, canonical_logarithm(sum / weight(origin))};
+    else return {sum, kIsHeld ? reciprocal(sum) : Acc(1) / sum};
+  }
+  /// True if products with the factor, a power of two, are not rounded (a subnormal one is nothing beside a logarithm).
+  __device__ bool scales_exactly() const {
+    using Math = CanonicalMath<Acc>;
+    return (Math::bits(factor) & ((decltype(Math::bits(factor))(1) << Math::kMantissa) - 1)) == 0;
   }
   /// `kept`: the element, or its weight. Not for a row with is_nan. The quotient by a reciprocal is corrected where
   /// the result has all its digits, so that it is 1 where the sum is the weight.
+  template <bool kScalesExactly = false>
   __device__ Out of_kept(Acc kept, const Norm& norm) const {
-    if constexpr (Types::kLog) {
-      return convert<Out>(rounded_sum(exponent(kept), -norm.by));
+    if constexpr (Types::kLog && kScalesExactly) {
+      return convert<Out>(fma(half_exponent(kept), factor, -norm.by));
+    } else if constexpr (Types::kLog) {
+      return convert<Out>(rounded_sum(rounded_product(half_exponent(kept), factor), -norm.by));
     } else {
       const Acc quotient = rounded_product(kept, norm.by);
       if constexpr (sizeof(Out) < sizeof(Acc)) return convert<Out>(quotient);
       else return convert<Out>(fma(fma(-quotient, norm.sum, kept), norm.by, quotient));
     }
   }
-  __device__ OutPack results(const typename Types::InPack& pack, const Norm& norm) const {
+  __device__ OutPack results(const InPack& pack, const Norm& norm) const {
     if (is_nan) return OutPack::filled(canonical_nan<Out>());
     return OutPack::of([&](unsigned e) { return number(pack[e], norm); });
   }
@@ -135,22 +148,6 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   __device__ Out number(In x, const Norm& norm) const {
     const Acc wide = convert<Acc>(x);
     return of_kept(Types::kLog ? wide : weight(wide), norm);
-  }
-};
-
-/// The weights of a row whose heaviest element is not known yet, relative to 1. Keeps the heaviest of the thread.
-template <class Types>
-struct SoftmaxGuess : SoftmaxWeight<Types> {
-  using typename SoftmaxWeight<Types>::In, typename SoftmaxWeight<Types>::Acc;
-  Acc* heaviest;
-
-  __device__ SoftmaxGuess(Acc factor, Acc* heaviest_)
-      : SoftmaxWeight<Types>(Powers<Acc>(factor), Acc(0), factor), heaviest(heaviest_) {
-    *heaviest = lowest<Acc>();
-  }
-  __device__ Acc leaf(In x) const {
-    *heaviest = larger<false>(*heaviest, HeaviestElement<Types>{this->factor}.leaf(x));
-    return this->powers(convert<Acc>(x));
   }
 };
 

@@ -15,7 +15,6 @@
 #pragma once
 
 #include "canonical_block.cuh"
-#include "canonical_chunks.cuh"
 #include "canonical_softmax.cuh"
 
 namespace hone {
@@ -28,7 +27,7 @@ struct CanonicalSoftmaxRows {
   using Arguments = typename Types::Arguments;
   using Heaviest = HeaviestElement<Types>;
   using Weight = SoftmaxWeight<Types>;
-  using Norm = typename Weight::Norm;
+  using Guess = SoftmaxWeight<Types, GuessedPowers<Acc>>;
   static constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
   static constexpr unsigned kTileBytes = kWarps * kUnroll * kChunkBytes;
 
@@ -36,12 +35,16 @@ struct CanonicalSoftmaxRows {
     ToAll<Heaviest> combine_heaviest;
     ToAll<Weight> combine_weights;
     for (unsigned long long row = blockIdx.x; row < all.rows; row += gridDim.x) {
-      Acc heaviest;
-      Acc sum = of_row(combine_weights, SoftmaxGuess<Types>(all.scale.factor, &heaviest), all, row);
-      const Weight weight(combine_heaviest.to_all(heaviest), all.scale.factor);
-      if (!weight.is_guessed()) sum = of_row(combine_weights, weight, all, row);
-      const Norm norm = weight.norm(sum);
-      for (unsigned span = 0; span < all.chunks; ++span) write_span(weight, norm, all, row, span);
+      const GuessedPowers<Acc> guessed = guessed_of(all);
+      Acc of_warp = Heaviest::absent();
+      const Acc sum = of_row(combine_weights, of_warp, guessed, all, row);
+      const Acc heaviest = combine_heaviest.to_all(of_warp);
+      if (guessed.are_of(heaviest)) {
+        write_spans(Guess(guessed, heaviest), sum, all, row, 0, all.chunks);
+      } else {
+        const Weight weight(heaviest, all.scale.factor);
+        write_spans(weight, of_row(combine_weights, of_warp, weight.powers, all, row), all, row, 0, all.chunks);
+      }
     }
   }
 
@@ -51,46 +54,43 @@ struct CanonicalSoftmaxRows {
   template <class Op>
   using ToAll = Combine<CanonicalCombine<Op>, kBlockThreads, 1, Grid::none, true>;
 
-  static __device__ Index run_of(const Arguments& all) { return Index(kUnroll) << all.run_levels; }
+  static __device__ GuessedPowers<Acc> guessed_of(const Arguments& all) { return {all.guessed, all.scale.factor}; }
+  static __device__ unsigned run_of(const Arguments& all) { return (kUnroll * kChunkElements<In>) << all.run_levels; }
 
-  /// The tree of what a warp has of a span.
-  template <class Op>
-  static __device__ Acc of_span(const Op& op, const Arguments& all, unsigned long long row, unsigned span) {
-    using Source = OneArray<In, 16 / sizeof(In)>;
-    const CanonicalChunks<Op, Source, kUnroll> chunks({softmax_input<Types>(all, row)},
-                                                      static_cast<Index>(all.columns), op);
-    return chunks.of_run((Index(span) * kWarps + Block<Weight>::warp()) * run_of(all), run_of(all));
+  /// What a warp has of a span.
+  template <class AnyPowers>
+  static __device__ typename SoftmaxSum<Types>::State of_span(const AnyPowers& powers, const Arguments& all,
+                                                              unsigned long long row, unsigned span) {
+    const Index first = (Index(span) * kWarps + Block<Weight>::warp()) * run_of(all);
+    const auto columns = static_cast<Index>(all.columns);
+    LongRow<Types, kUnroll> part{{columns > first ? at_most(columns - first, run_of(all)) : 0, all.scale.factor}, {}};
+    part.load(softmax_input<Types>(all, row) + first, powers);
+    return part.found;
   }
 
-  /// The sum of a row.
-  template <class Op>
-  static __device__ Acc of_row(ToAll<Weight>& combine, const Op& op, const Arguments& all, unsigned long long row) {
-    for (unsigned span = 0; span < all.chunks; ++span) Block<Weight>::keep(of_span(op, all, row, span), span);
+  /// The sum of a row; `heaviest` becomes that of the warp.
+  template <class AnyPowers>
+  static __device__ Acc of_row(ToAll<Weight>& combine, Acc& heaviest, const AnyPowers& powers, const Arguments& all,
+                               unsigned long long row) {
+    for (unsigned span = 0; span < all.chunks; ++span) {
+      const auto found = of_span(powers, all, row, span);
+      heaviest = Heaviest::combine(heaviest, found.heaviest);
+      Block<Weight>::keep(found.sum, span);
+    }
     return combine.to_all(Block<Weight>::value_of_thread(all.chunks));
   }
 
-  static __device__ void write_span(const Weight& weight, const Norm& norm, const Arguments& all, unsigned long long row,
-                                    unsigned span) {
-    using InPack = typename Types::InPack;
-    constexpr unsigned kPack = Types::kPack, kAtOnce = kPack == 1 ? 8 : 4, kStep = kBlockThreads * kPack;
-    const unsigned long long each = static_cast<unsigned long long>(run_of(all)) * kWarps * kChunkElements<In>;
-    const unsigned long long begin = span * each, end = begin + each < all.columns ? begin + each : all.columns;
-    const In* const in = softmax_input<Types>(all, row);
-    typename Types::Out* const out = softmax_output<Types>(all, row);
-    const auto load = [&](unsigned long long i) { return *reinterpret_cast<const InPack*>(in + i); };
-    const auto store = [&](unsigned long long i, const InPack& pack) {
-      *reinterpret_cast<typename Types::OutPack*>(out + i) = weight.results(pack, norm);
-    };
-    unsigned long long i = begin + threadIdx.x * kPack;
-    for (; i + (kAtOnce - 1) * kStep + kPack <= end; i += kAtOnce * kStep) {
-      // All loads come first: the compiler cannot know that stores do not change what is loaded.
-      const Array<InPack, kAtOnce> packs([&](unsigned u) { return load(i + u * kStep); });
-#pragma unroll
-      for (unsigned u = 0; u < kAtOnce; ++u) store(i + u * kStep, packs.values[u]);
+  /// The spans that were read last may still be in cache, so they come first.
+  template <class AnyWeight>
+  static __device__ void write_spans(const AnyWeight& weight, Acc sum, const Arguments& all, unsigned long long row,
+                                     unsigned first, unsigned end) {
+    const SoftmaxNorm<Acc> norm = weight.norm(sum);
+    const unsigned long long each = static_cast<unsigned long long>(run_of(all)) * kWarps;
+    while (end-- > first) {
+      const unsigned long long begin = end * each, behind = begin + each < all.columns ? begin + each : all.columns;
+      write_range<kBlockThreads>(softmax_input<Types>(all, row), softmax_output<Types>(all, row), begin, behind, weight,
+                                 norm);
     }
-    for (; i + kPack <= end; i += kStep) store(i, load(i));
-    const unsigned long long single = end / kPack * kPack + threadIdx.x;
-    if (kPack > 1 && single < end) out[single] = weight.result(in[single], norm);
   }
 };
 
@@ -98,17 +98,15 @@ template <class Types, unsigned kBlockThreads, unsigned kUnroll>
 struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnroll> {
   using Rows = CanonicalSoftmaxRows<Types, kBlockThreads, kUnroll>;
   using typename Rows::Acc, typename Rows::Arguments, typename Rows::Heaviest, typename Rows::Weight;
-  using typename Rows::Norm;
+  using typename Rows::Guess;
 
   static __device__ void publish(const Arguments& all) {
     pdl_release_then_wait();
     for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
       for (unsigned span = first; span < end; ++span) {
-        Acc heaviest;
-        const Acc sum = Rows::of_span(SoftmaxGuess<Types>(all.scale.factor, &heaviest), all, row, span);
-        publish_warps<Weight>(sum, sums_of(all, row) + span);
-        publish_warps<Heaviest>(CanonicalCombine<Heaviest>::template in_all_lanes<kWarpThreads>(heaviest),
-                                heaviest_of(all, row) + span);
+        const auto found = Rows::of_span(Rows::guessed_of(all), all, row, span);
+        publish_warps<Weight>(found.sum, sums_of(all, row) + span);
+        publish_warps<Heaviest>(found.heaviest, heaviest_of(all, row) + span);
       }
     });
   }
@@ -119,18 +117,19 @@ struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnrol
       const Weight weight(of_row(combine, heaviest_of(all, row), all.chunks), all.scale.factor);
       if (weight.is_guessed()) return;
       for (unsigned span = first; span < end; ++span)
-        publish_warps<Weight>(Rows::of_span(weight, all, row, span), sums_of(all, row) + span);
+        publish_warps<Weight>(Rows::of_span(weight.powers, all, row, span).sum, sums_of(all, row) + span);
     });
   }
 
-  /// The spans that were read last may still be in cache, so they come first.
   static __device__ void write(const Arguments& all) {
     ToAll<Heaviest> combine_heaviest;
     ToAll<Weight> combine_weights;
     for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
-      const Weight weight(of_row(combine_heaviest, heaviest_of(all, row), all.chunks), all.scale.factor);
-      const Norm norm = weight.norm(of_row(combine_weights, sums_of(all, row), all.chunks));
-      for (unsigned span = end; span-- > first;) Rows::write_span(weight, norm, all, row, span);
+      const GuessedPowers<Acc> guessed = Rows::guessed_of(all);
+      const Acc heaviest = of_row(combine_heaviest, heaviest_of(all, row), all.chunks);
+      const Acc sum = of_row(combine_weights, sums_of(all, row), all.chunks);
+      if (guessed.are_of(heaviest)) Rows::write_spans(Guess(guessed, heaviest), sum, all, row, first, end);
+      else Rows::write_spans(Weight(heaviest, all.scale.factor), sum, all, row, first, end);
     });
   }
 

@@ -18,12 +18,13 @@ namespace hone {
 extern __shared__ __align__(16) unsigned char slots_in_smem[];
 
 /// A Row of the chunks of a warp, in their slots.
-template <class Types>
+template <class Types_>
 struct SlotsRow {
+  using Types = Types_;
   using In = typename Types::In;
   using Out = typename Types::Out;
   using Acc = typename Types::Acc;
-  using Weight = SoftmaxWeight<Types>;
+  using Again = SlotsRow;
   static constexpr unsigned kElements = kChunkElements<In>;
   static constexpr bool kIsApart = false;
 
@@ -32,91 +33,120 @@ struct SlotsRow {
     Acc factor;
     unsigned slot;  ///< the first
   } place;
-  Acc heaviest;  ///< of a lane
+  Acc of_lane;  ///< the largest of its elements
 
-  __device__ void load(const In* in, const Powers<Acc>&) {
-    heaviest = HeaviestElement<Types>::absent();
+  template <class AnyPowers>
+  __device__ void load(const In* in, const AnyPowers& powers) {
+    of_lane = HeaviestElement<Types>::absent();
 #pragma unroll 1
     for (unsigned i = 0; i < place.columns; i += kElements) {
-      typename Types::InPack packs[kParts];
-      HeldChunks<Types, kWarpThreads, kParts>::load_packs(packs, in + i, place.columns - i, place.factor);
-#pragma unroll
-      for (unsigned p = 0; p < kParts; ++p) *Part::packs_in(slots() + i + p * kPartElements) = packs[p];
-      heaviest = larger<false>(heaviest, heaviest_of<Acc>(packs, place.factor));
+      const unsigned columns = place.columns - i;
+      if (columns < kElements) load_chunk<false>(in + i, slots() + i, columns, powers);
+      else load_chunk<true>(in + i, slots() + i, columns, powers);
     }
   }
 
-  __device__ typename SoftmaxSum<Types>::State state(const Powers<Acc>& powers) const {
-    RunTree<Weight, unsigned> tree;
+  template <class AnyPowers>
+  __device__ Acc sum(const AnyPowers& powers) const {
+    RunTree<SoftmaxWeight<Types>, unsigned> tree;
 #pragma unroll 1
     for (unsigned i = 0; i < place.columns; i += kElements) {
+      const unsigned columns = place.columns - i;
       Acc values[Types::kPack];
-      weigh(values, slots() + i, place.columns - i, powers);
+      if (columns < kElements) weigh<Part<false>>(values, slots() + i, columns, powers);
+      else weigh<Part<true>>(values, slots() + i, columns, powers);
       tree.template push<0>(fold_lanes<CanonicalSum<Acc>, Types::kPack>(values));
     }
-    return {tree.root(), CanonicalCombine<HeaviestElement<Types>>::template in_all_lanes<kWarpThreads>(heaviest)};
+    return tree.root();
+  }
+  __device__ Acc heaviest() const {
+    return CanonicalCombine<HeaviestElement<Types>>::template in_all_lanes<kWarpThreads>(of_lane);
   }
 
-  __device__ void store(const In*, Out* out, const Weight& weight, const typename Weight::Norm& norm) const {
+  template <class Weight>
+  __device__ void store(const In*, Out* out, const Weight& weight, const SoftmaxNorm<Acc>& norm) const {
 #pragma unroll 1
     for (unsigned i = 0; i < place.columns; i += kElements) {
-#pragma unroll
-      for (unsigned p = 0; p < kElements; p += kPartElements) {
-        Part part;
-        part.take(slots() + i + p);
-        part.store(out + i + p, behind(place.columns - i, p), weight, norm);
-      }
+      const unsigned columns = place.columns - i;
+      if (columns < kElements) store_chunk<false>(out + i, slots() + i, columns, weight, norm);
+      else store_chunk<true>(out + i, slots() + i, columns, weight, norm);
     }
   }
 
  private:
+  static constexpr unsigned kPartElements = kWarpThreads * Types::kPack, kParts = kElements / kPartElements;
+
   __device__ Acc* slots() const { return reinterpret_cast<Acc*>(slots_in_smem) + place.slot * kElements; }
 
   /// A pack of each lane: few registers hold weights at a time. Lanes have their pieces of 16 bytes side by side in
   /// shared memory, so that there are no bank conflicts.
-  struct Part : HeldChunks<Types, kWarpThreads, 1> {
+  template <bool kIsWhole>
+  struct Part : HeldChunks<Types, kWarpThreads, 1, 1, !Types::kLog, kIsWhole> {
     static constexpr unsigned kPack = Types::kPack, kMost = 16 / sizeof(Acc), kPiece = kPack < kMost ? kPack : kMost;
     using Piece = Pack<Acc, kPiece>;
 
     template <class T>
-    static __device__ T* of_lane(Acc* slot, unsigned piece) {
+    static __device__ T* piece_of(Acc* slot, unsigned piece) {
       return reinterpret_cast<T*>(reinterpret_cast<Piece*>(slot) + piece * kWarpThreads + threadIdx.x % kWarpThreads);
     }
-    static __device__ typename Types::InPack* packs_in(Acc* slot) { return of_lane<typename Types::InPack>(slot, 0); }
+    static __device__ typename Types::InPack* packs_in(Acc* slot) { return piece_of<typename Types::InPack>(slot, 0); }
 
     __device__ void keep(Acc* slot) const {
+      if constexpr (Types::kLog) return;  // the elements are there
 #pragma unroll
       for (unsigned p = 0; p < kPack / kPiece; ++p)
-        *of_lane<Piece>(slot, p) = Piece::of([&](unsigned e) { return this->kept[0][p * kPiece + e]; });
+        *piece_of<Piece>(slot, p) = Piece::of([&](unsigned e) { return this->weights[0][p * kPiece + e]; });
     }
     __device__ void take(Acc* slot) {
+      if constexpr (Types::kLog) {
+        this->packs[0] = *packs_in(slot);
+        return;
+      }
 #pragma unroll
       for (unsigned p = 0; p < kPack / kPiece; ++p) {
-        const Piece piece = *of_lane<Piece>(slot, p);
+        const Piece piece = *piece_of<Piece>(slot, p);
 #pragma unroll
-        for (unsigned e = 0; e < kPiece; ++e) this->kept[0][p * kPiece + e] = piece[e];
+        for (unsigned e = 0; e < kPiece; ++e) this->weights[0][p * kPiece + e] = piece[e];
       }
     }
   };
-  static constexpr unsigned kPartElements = kWarpThreads * Types::kPack, kParts = kElements / kPartElements;
 
   /// How many of so many columns are behind the first ones.
   static __device__ unsigned behind(unsigned columns, unsigned first) { return columns > first ? columns - first : 0; }
 
+  template <bool kIsWhole, class AnyPowers>
+  __device__ void load_chunk(const In* in, Acc* slot, unsigned columns, const AnyPowers& powers) {
+    HeldChunks<Types, kWarpThreads, kParts, 1, false, kIsWhole> chunk;
+    chunk.load(in, columns, place.factor, powers);
+#pragma unroll
+    for (unsigned p = 0; p < kParts; ++p) *Part<kIsWhole>::packs_in(slot + p * kPartElements) = chunk.packs[p];
+    of_lane = larger<false>(of_lane, largest_of<Acc>(chunk.packs));
+  }
+
+  template <bool kIsWhole, class Weight>
+  static __device__ void store_chunk(Out* out, Acc* slot, unsigned columns, const Weight& weight,
+                                     const SoftmaxNorm<Acc>& norm) {
+#pragma unroll
+    for (unsigned p = 0; p < kElements; p += kPartElements) {
+      Part<kIsWhole> part;
+      part.take(slot + p);
+      part.store(out + p, behind(columns, p), weight, norm);
+    }
+  }
+
   /// Weighs parts kFirst, kFirst + kStep, … of a chunk, and folds them in halves.
-  template <unsigned kFirst = 0, unsigned kStep = 1>
-  static __device__ void weigh(Acc (&values)[Types::kPack], Acc* slot, unsigned columns, const Powers<Acc>& powers) {
+  template <class AnyPart, unsigned kFirst = 0, unsigned kStep = 1, class AnyPowers>
+  static __device__ void weigh(Acc (&values)[Types::kPack], Acc* slot, unsigned columns, const AnyPowers& powers) {
     if constexpr (kStep == kParts) {
       constexpr unsigned kBegin = kFirst * kPartElements;
-      const typename Types::InPack pack[1] = {*Part::packs_in(slot + kBegin)};
-      Part part;
-      part.widen(pack);
+      AnyPart part;
+      part.packs[0] = *AnyPart::packs_in(slot + kBegin);
       part.weigh(values, behind(columns, kBegin), powers);
       part.keep(slot + kBegin);
     } else {
-      weigh<kFirst, 2 * kStep>(values, slot, columns, powers);
+      weigh<AnyPart, kFirst, 2 * kStep>(values, slot, columns, powers);
       Acc others[Types::kPack];
-      weigh<kFirst + kStep, 2 * kStep>(others, slot, columns, powers);
+      weigh<AnyPart, kFirst + kStep, 2 * kStep>(others, slot, columns, powers);
 #pragma unroll
       for (unsigned e = 0; e < Types::kPack; ++e) values[e] = rounded_sum(values[e], others[e]);
     }
@@ -135,6 +165,7 @@ struct CanonicalSoftmaxShared {
 
   static __device__ void run(const typename Types::Arguments& all) {
     CombineSoftmax<Types, kWarps * kWarpThreads, kClusterBlocks, Exchange::barriers> combine;
+    const GuessedPowers<Acc> guessed{all.guessed, all.scale.factor};
     const unsigned warp = threadIdx.x / kWarpThreads;
     const unsigned begin = kWarps == 1 ? 0 : warp << all.run_levels;  // the warp's first chunk of the block's part
     const unsigned first = (begin + (kClusterBlocks > 1 ? rank_in_cluster() * all.chunks : 0)) * kElements;
@@ -143,8 +174,9 @@ struct CanonicalSoftmaxShared {
     Row part{{left < most ? left : most, all.scale.factor, kRows > 1 ? warp * all.chunks : begin}};
     for (unsigned long long row = blockIdx.x / kClusterBlocks * kRows + (kRows > 1 ? warp : 0); row < all.rows;
          row += gridDim.x / kClusterBlocks * kRows) {
-      part.load(softmax_input<Types>(all, row) + first, {});
-      write_row(part, softmax_input<Types>(all, row) + first, softmax_output<Types>(all, row) + first, combine);
+      part.load(softmax_input<Types>(all, row) + first, guessed);
+      write_row(part, softmax_input<Types>(all, row) + first, softmax_output<Types>(all, row) + first, combine,
+                guessed);
     }
   }
 };

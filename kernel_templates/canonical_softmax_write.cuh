@@ -3,10 +3,11 @@
 // Weights relative to 1 are those of most rows. They are summed while the heaviest element is looked for, and both meet
 // at once. Rows of other weights are read and summed again.
 //
-// A Row is a group of lanes' part of a row, in registers or in shared memory. It is made of a Place, which says where it
-// is and how it is scaled, and has load(in, powers); state(powers), which weighs what was loaded and returns the State of
-// the lanes; and store(in, out, weight, norm). kIsApart: its code for other weights is a call, because it would need up
-// to twice the registers if it were a part of the kernel's.
+// A Row is a group of lanes' part of a row, in registers or in shared memory. It is made of a Place, which says where
+// it is and how it is scaled. It has load(in, powers), which turns the elements as the powers want them; sum(powers) of
+// the lanes' weights, and heaviest(), the largest that they loaded; and store(in, out, weight, norm). Row::Again is a
+// Row of the same Place for other weights. kIsApart: its code is a call, because it would need up to twice the registers
+// if it were a part of the kernel's.
 #pragma once
 
 #include "canonical_softmax_ops.cuh"
@@ -37,9 +38,9 @@ using CombineSoftmax = Combine<CanonicalCombine<SoftmaxSum<Types>>, kThreads, kC
 template <class Row, class CombineRow>
 __device__ void write_again(Row& row, const typename Row::In* in, typename Row::Out* out, typename Row::Acc heaviest,
                             CombineRow& combine) {
-  const typename Row::Weight weight(heaviest, row.place.factor);
+  const SoftmaxWeight<typename Row::Types> weight(heaviest, row.place.factor);
   row.load(in, weight.powers);
-  row.store(in, out, weight, weight.norm(combine.to_all_of_lanes(row.state(weight.powers)).sum));
+  row.store(in, out, weight, weight.norm(combine.to_all_of_lanes({row.sum(weight.powers), heaviest}).sum));
 }
 template <class Row, class CombineRow>
 __device__ __noinline__ CombineRow write_again_apart(typename Row::Place place, const typename Row::In* in,
@@ -50,16 +51,21 @@ __device__ __noinline__ CombineRow write_again_apart(typename Row::Place place, 
   return combine;
 }
 
-/// Writes the results of a Row that has loaded `in`, where weights are relative to 1. All lanes of the warp call it.
+/// Writes the results of a Row that has loaded `in`, with the same powers. All lanes of the warp call it.
 template <class Row, class CombineRow>
-__device__ void write_row(Row& row, const typename Row::In* in, typename Row::Out* out, CombineRow& combine) {
-  const Powers<typename Row::Acc> relative_to_1(row.place.factor);
-  const auto state = combine.to_all_of_lanes(row.state(relative_to_1));
-  const typename Row::Weight weight(state.heaviest, row.place.factor);
-  const bool is_guessed = !__any_sync(kFullMask, !weight.is_guessed());
-  if (is_guessed) row.store(in, out, weight, weight.norm(state.sum));
-  else if constexpr (Row::kIsApart) combine = write_again_apart<Row>(row.place, in, out, state.heaviest, combine);
-  else write_again(row, in, out, state.heaviest, combine);
+__device__ void write_row(Row& row, const typename Row::In* in, typename Row::Out* out, CombineRow& combine,
+                          const GuessedPowers<typename Row::Acc>& guessed) {
+  using Again = typename Row::Again;
+  const auto heaviest = row.heaviest();  // first, so that packs need registers no longer than until they are weighed
+  const auto state = combine.to_all_of_lanes({row.sum(guessed), heaviest});
+  if (!__any_sync(kFullMask, !guessed.are_of(state.heaviest))) {
+    const SoftmaxWeight<typename Row::Types, GuessedPowers<typename Row::Acc>> weight(guessed, state.heaviest);
+    row.store(in, out, weight, weight.template norm<true>(state.sum));
+  } else if constexpr (Again::kIsApart) {
+    combine = write_again_apart<Again>(row.place, in, out, state.heaviest, combine);
+  } else {
+    write_again(row, in, out, state.heaviest, combine);
+  }
 }
 
 }  // namespace hone

@@ -9,6 +9,8 @@
 #include <span>
 #include <type_traits>
 
+#include "kernel_templates/canonical_softmax_arguments.h"
+
 namespace hone::canonical {
 
 /// log₂ e in two parts; the powers of two that sums are relative to, and for which largest exponents; how small an
@@ -82,7 +84,21 @@ class CanonicalPowers {
   /// At least that above which products of powers of two do not overflow.
   static int exponent_of(A x) { return std::max(-1, std::ilogb(x)); }
 
+  template <class B>
+  friend GuessedFactors<B> guessed_factors(B factor);
+
   A high_ = 0, low_ = 0, scale_ = 0, shift_ = 0, lowest_ = 0, level_ = 0;
 };
+
+/// Kernels make weights relative to 1 with these. Elements are negated if the factor is, and its power of two is a part
+/// of all three.
+template <class A>
+GuessedFactors<A> guessed_factors(A factor) {
+  constexpr A kNan = std::numeric_limits<A>::quiet_NaN();
+  if (!(std::fabs(factor) >= A(0x1p-60) && std::fabs(factor) <= A(0x1p60))) return {kNan, kNan, kNan};
+  const CanonicalPowers<A> powers(0, factor);
+  const A scale = std::fabs(powers.scale_);
+  return {powers.high_ * scale, powers.low_ * scale, powers.lowest_ / scale};
+}
 
 }  // namespace hone::canonical

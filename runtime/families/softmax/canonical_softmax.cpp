@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/softmax/canonical_powers.h"
+
 namespace hone {
 namespace {
 
@@ -95,8 +97,12 @@ constexpr std::array<PruneRule<View>, 18> kRules{{
 CanonicalSoftmax::CanonicalSoftmax(const Problem& of, const Policy& policy)
     : SoftmaxRowPolicy(policy.as<SoftmaxRowPolicy>()), problem(of) {
   if (scope != Scope::warp || is_in_shared) return;
-  const std::int64_t packs = divide_up(at_least_one(last_of(problem, 1)), threads_per_row * pack);
-  row_packs = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(packs)));
+  const auto packs_of = [&](std::int64_t length) {
+    const std::int64_t packs = divide_up(at_least_one(length), threads_per_row * pack);
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(packs)));
+  };
+  row_packs = packs_of(last_of(problem, 1));
+  whole_packs = std::min(row_packs, packs_of(center_of(problem, 1)));
   of_lanes = threads_per_row * row_packs * pack;
 }
 
@@ -157,9 +163,9 @@ Unit CanonicalSoftmax::unit() const {
     return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
   }
   if (scope == Scope::warp)
-    return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}, {}>", block_threads, threads_per_row,
-                            row_packs, rows_at_once()),
-                of_lanes, rows_at_once() * row_packs * pack);
+    return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}, {}, {}>", block_threads, threads_per_row,
+                            row_packs, rows_at_once(), whole_packs),
+                of_lanes, packs_per_thread * pack);
   if (is_held)
     return held(fmt::format("hone::CanonicalSoftmaxBlock<Types, {}, {}, {}>", block_threads, chunks_at_once,
                             cluster_blocks),
@@ -225,18 +231,20 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
                                             : rows * cluster_blocks;
   const std::int64_t grid = at_least_one(std::min(blocks, max_blocks) / cluster_blocks) * cluster_blocks;
   with_accumulator(traits, [&]<class Acc>(Acc) {
-    const SoftmaxArguments<Acc> arguments{.in = buffers[0],
+    const SoftmaxFactors<Acc> factors = softmax_factors<Acc>(problem);
+    const SoftmaxArguments<Acc> of_rows{.in = buffers[0],
                                           .out = buffers[1],
                                           .workspace = workspace,
                                           .rows = static_cast<std::uint64_t>(rows),
                                           .columns = static_cast<std::uint64_t>(columns),
                                           .in_pitch = SoftmaxBase::pitch(problem, 0),
                                           .out_pitch = SoftmaxBase::pitch(problem, 1),
-                                          .scale = softmax_factors<Acc>(problem),
+                                          .scale = factors,
                                           .chunks = static_cast<unsigned>(division.count),
                                           .packs_per_thread = 0,
                                           .lag = 0,
                                           .run_levels = static_cast<unsigned>(division.levels)};
+    const CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor)};
     for (int entry = 0; entry < (cuts_rows() ? 3 : 1); ++entry) {
       Launch& launch = add_launch(launches, grid, block_threads, arguments);
       launch.entry = entry;

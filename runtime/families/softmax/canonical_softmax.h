@@ -28,6 +28,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t chunks_at_once = std::max(1, packs_per_thread / 4);                    ///< of a warp
   std::int64_t tile = block_threads / 32 * chunks_at_once * chunk;                    ///< elements of a block
   std::int64_t row_packs = 1;                                                         ///< of a lane, of a row
+  std::int64_t whole_packs = 1;                                                       ///< of most rows of the class
   std::int64_t of_lanes = 0;                                                          ///< elements of a row, at most
   bool is_in_shared = staging == Staging::shared;
   /// Registers or shared memory hold rows: all, or those that are no longer than the tiles of their blocks.
@@ -36,7 +37,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   CanonicalSoftmax(const Problem& of, const Policy& policy);
 
   /// Rows that a group of lanes holds at once, and rows of a block; only where lanes hold rows.
-  std::int64_t rows_at_once() const { return at_least_one(packs_per_thread / row_packs); }
+  std::int64_t rows_at_once() const { return at_least_one(packs_per_thread / whole_packs); }
   std::int64_t tile_rows() const { return block_threads / threads_per_row * rows_at_once(); }
 
   std::int64_t row_warps() const { return scope == Scope::warp ? 1 : block_threads / 32; }  ///< of a block

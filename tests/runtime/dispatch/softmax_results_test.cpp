@@ -203,6 +203,26 @@ TEST_F(SoftmaxResults, ReproducibleOnesHaveTheBitsOfTheDefinition) {
     expect_right(session, {.scale = scale, .numerics = kNumerics}, false, SoftmaxShape::rows(4, 61), "huge", 0);
 }
 
+/// Code for rows that threads hold to the last element has no checks: lanes with one or two rows at once, some of which
+/// are not there, a block, and a cluster. Elements are negated where the scale is.
+TEST_F(SoftmaxResults, ReproducibleRowsOfWholePacksHaveTheBitsOfTheDefinition) {
+  const auto rows = [](DType dtype, double scale, std::int64_t count, std::int64_t columns, bool is_log) {
+    const SoftmaxSpec spec{.dtype = dtype, .scale = scale, .numerics = Numerics::reproducible};
+    const SoftmaxShape shape = SoftmaxShape::rows(count, columns);
+    return is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape);
+  };
+  const std::string lanes = "scope=warp threads_per_row=4 block_threads=128 staging=direct packs_per_thread=";
+  verify_policies(rows(DType::f16, 1, 37, 64, false), 1, lanes + "4");
+  verify_policies(rows(DType::f16, -0.5, 37, 64, true), 1, lanes + "4");
+  verify_policies(rows(DType::f32, -1.25, 33, 64, false), 1, lanes + "4");
+  const std::string block = "scope=block block_threads=256 staging=direct packs_per_thread=4";
+  verify_policies(rows(DType::bf16, 1, 2, 8192, false), 1, block);
+  verify_policies(rows(DType::f64, -2, 2, 2048, true), 1, block);
+  const std::string cluster = "scope=cluster cluster_blocks=2 block_threads=128 staging=direct packs_per_thread=4";
+  verify_policies(rows(DType::f16, 0.7, 2, 8192, true), 1, cluster);
+  verify_policies(rows(DType::f16, -1, 2, 65536, false), 1, "scope=grid combine=second_kernel block_threads=1024");
+}
+
 TEST_F(SoftmaxResults, PoliciesForManyLongRowsAreRight) {
   if (!is_cuda())
     GTEST_SKIP() << "the host device would compile hundreds of policies, and checks a few in host_checks_test";

@@ -15,7 +15,7 @@
 #include "kernel_templates/reduce_arguments.h"
 #include "kernel_templates/rms_norm_arguments.h"
 #include "kernel_templates/segments_arguments.h"
-#include "kernel_templates/softmax_arguments.h"
+#include "kernel_templates/canonical_softmax_arguments.h"
 #include "kernel_templates/transpose_arguments.h"
 #include "runtime/jit/include_closure.h"
 
@@ -91,6 +91,8 @@ std::vector<Layout> layouts() {
         FIELD(Segments, segments), FIELD(Segments, blocks)}},
       softmax_rows<float>("SoftmaxArguments<float>"),
       softmax_rows<double>("SoftmaxArguments<double>"),
+      {"CanonicalSoftmaxArguments<float>", sizeof(CanonicalSoftmaxArguments<float>), {}},
+      {"CanonicalSoftmaxArguments<double>", sizeof(CanonicalSoftmaxArguments<double>), {}},
       softmax_columns<float>("SoftmaxColumnsArguments<float>"),
       softmax_columns<double>("SoftmaxColumnsArguments<double>"),
   };
@@ -102,9 +104,9 @@ std::vector<Layout> layouts() {
 Unit unit_of(const std::vector<Layout>& all) {
   Unit unit{.name = "layouts",
             .source = "",
-            .headers = kernel_sources({"axis_arguments.h", "copy_arguments.h", "reduce_arguments.h",
-                                       "rms_norm_arguments.h", "segments_arguments.h", "softmax_arguments.h",
-                                       "transpose_arguments.h"}),
+            .headers = kernel_sources({"axis_arguments.h", "canonical_softmax_arguments.h", "copy_arguments.h",
+                                       "reduce_arguments.h", "rms_norm_arguments.h", "segments_arguments.h",
+                                       "softmax_arguments.h", "transpose_arguments.h"}),
             .entries = {"nothing"}};
   unit.source =
       "#ifdef HONE_HOST_DEVICE\n#define OFFSET_OF(Type, field) __builtin_offsetof(Type, field)\n"

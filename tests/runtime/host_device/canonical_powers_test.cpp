@@ -77,6 +77,49 @@ TEST(CanonicalPowers, HaveTheBitsOfTheDefinition) {
   expect_bits_of_weights<double>("double");
 }
 
+/// Weights relative to 1, as kernels guess them: −1 where they are not the row's, −2 where that is not found out.
+template <class T>
+void expect_bits_of_guesses(std::string_view type) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  const auto device = make_host_device();
+  const auto headers = embedded::kernel_templates();
+  const HostKernel kernel(
+      device,
+      fmt::format("#include \"canonical_powers.cuh\"\n"
+                  "extern \"C\" __global__ void entry({0}* x, {0} origin, {0} factor, {0} high, {0} low,\n"
+                  "                                 {0} lowest) {{\n"
+                  "  const hone::GuessedPowers<{0}> guessed{{{{high, low, lowest}}, factor}};\n"
+                  "  const bool is_one = guessed.are_of(factor < 0 ? -origin : origin);\n"
+                  "  hone::Pack<{0}, 1> pack[1] = {{hone::Pack<{0}, 1>::filled(x[threadIdx.x])}};\n"
+                  "  guessed.turn(pack);\n"
+                  "  x[threadIdx.x] = is_one ? guessed(pack[0][0]) : -1;\n"
+                  "  if (high == high && is_one != hone::Powers<{0}>(origin, factor).is_relative_to_1())\n"
+                  "    x[threadIdx.x] = -2;\n}}\n",
+                  type),
+      "entry", {headers.begin(), headers.end()});
+  std::size_t guesses = 0;
+  for (const auto& [origin, factor] : origins_and_factors<T>()) {
+    const std::vector<T> all = elements(origin, factor);
+    const DeviceVector<T> x(device, all);
+    const GuessedFactors<T> guessed = canonical::guessed_factors(factor);
+    kernel.launch({.grid = {1}, .block = {256}}, x.data(), origin, factor, guessed.high, guessed.low, guessed.lowest);
+    const std::vector<T> found = x.values();
+    const canonical::CanonicalPowers<T> weight(origin, factor);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const T expected = found[i] == T(-1) ? T(-1) : weight(all[i]);
+      ASSERT_EQ(std::bit_cast<Bits>(found[i]), std::bit_cast<Bits>(expected))
+          << fmt::format("{:a} beside {:a}, factor {:a}: {:a}", all[i], origin, factor, found[i]);
+      if (found[i] != T(-1)) ++guesses;
+    }
+  }
+  EXPECT_GE(guesses, 12 * 256U);
+}
+
+TEST(CanonicalPowers, RelativeTo1HaveTheSameBits) {
+  expect_bits_of_guesses<float>("float");
+  expect_bits_of_guesses<double>("double");
+}
+
 /// Relative to the weight of the largest element: both may be an ulp off.
 TEST(CanonicalPowers, HaveTheErrorThatIsDocumented) {
   double largest = 0;
