@@ -28,6 +28,17 @@ function(hone_target target)
   endif()
 endfunction()
 
+# hone_library(<target>): as hone_target(), for the library and the cache. With HONE_QUICK_LIBRARY they are compiled
+# with -Og, in about two thirds of the time of -O2 (g++ 12.2), and the command is not optimised.
+function(hone_library target)
+  hone_target(${target})
+  if(HONE_QUICK_LIBRARY)
+    # g++ 12.2 raises false alarms of uninitialised variables then, and does not inline all that xxHash insists on.
+    target_compile_options(${target} PRIVATE -Og -Wno-maybe-uninitialized)
+    target_compile_definitions(${target} PRIVATE XXH_NO_INLINE_HINTS=1)
+  endif()
+endfunction()
+
 # hone_precompile(<target> [REUSE_FROM <other>]): with HONE_PRECOMPILE_LIBRARY, the target's sources find the headers
 # that most of them include compiled already: for the target itself, or for another that is compiled with the same
 # options. That saves 0.9 s of a source's 2.6 to 12 (g++ 12.2, -O2).

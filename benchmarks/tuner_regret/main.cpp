@@ -9,7 +9,7 @@
 //   families   problems of every family, each tuned alone, against what is valid, or a random sample of it where the
 //              time (--seconds) does not suffice for all; only where it is asked for
 //
-// What is compared is measured in processes of their own (judge.h).
+// Candidates are compared in processes of their own (judge.h).
 //
 // Findings are written after each line or round of problems, so that what is there when the time is over can be used.
 #include <algorithm>

@@ -31,7 +31,7 @@ class CandidateMeasurer {
                                      const std::vector<std::shared_ptr<const Module>>& modules,
                                      const RaceLimits& limits, const std::function<void(int done)>& on_measured);
 
-  /// Whatever was given to measure(), measured or not; they stay in place.
+  /// All candidates that were given to measure(), measured or not; they stay in place.
   std::deque<Contender>& contenders() { return contenders_; }
 
   /// The trials that have samples, fastest first.

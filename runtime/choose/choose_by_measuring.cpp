@@ -45,7 +45,7 @@ class TuningRun {
     tuning_.problem = problem;
   }
 
-  /// Whatever has ended the run: memory, graphs and code may still be in use.
+  /// Waits for the device: whatever ended the run, memory, graphs and code may still be in use.
   ~TuningRun() {
     try {
       device_->synchronize(stream_.get());

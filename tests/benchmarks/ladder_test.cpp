@@ -27,7 +27,7 @@ class LadderSteps : public test::LongTest, public testing::WithParamInterface<La
 TEST_P(LadderSteps, AddUpRightUnderTheChecks) {
   const LadderStep& step = GetParam();
   constexpr std::array<std::int64_t, 8> kSizes{1, 31, 33, 256, 257, 4095, 4097, 70003};
-  constexpr std::int64_t kMostBlocks = 5;  // so few that blocks take turns
+  constexpr std::int64_t kMostBlocks = 5;  // so few that their loops have several rounds
   HostCheck check;
   check.unit = ladder_unit(step);
   std::vector<float> expected;

@@ -16,14 +16,18 @@ inline double share() {
   return text != nullptr ? std::strtod(text, nullptr) : 1;
 }
 
+/// The environment variable HONE_TEST_SEED, which says which cases of the share run; 0 without it.
+inline std::size_t seed() {
+  const char* const text = std::getenv("HONE_TEST_SEED");
+  return text != nullptr ? std::strtoul(text, nullptr, 10) : 0;
+}
+
 /// Returns true for every `step`-th turn, or those of them that belong to the share. As many values of HONE_TEST_SEED
 /// in a row as the share goes into 1 meet all of them.
 inline bool in_share(std::size_t turn, std::size_t step = 1) {
   if (turn % step != 0) return false;
-  const char* const seed = std::getenv("HONE_TEST_SEED");
   const long shares = share() > 0 ? std::lround(1 / share()) : 1;
-  return shares <= 1 || (turn / step + (seed != nullptr ? std::strtoul(seed, nullptr, 10) : 0)) %
-                                static_cast<std::size_t>(shares) == 0;
+  return shares <= 1 || (turn / step + seed()) % static_cast<std::size_t>(shares) == 0;
 }
 
 /// The same for cases that have names instead of turns, such as the instances of a test, which are skipped otherwise.

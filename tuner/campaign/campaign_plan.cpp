@@ -171,7 +171,7 @@ Step CampaignPlan::next_step(std::size_t device, milliseconds left) {
   }
   if (group.pending.empty()) return {};
   if (left <= milliseconds::zero()) {
-    // Whatever else runs ends by its own budget.
+    // The lanes that still run end by their own budgets.
     result_.out_of_budget = true;
     group.pending.clear();
     group.sweeps.clear();

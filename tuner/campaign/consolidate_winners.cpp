@@ -26,7 +26,7 @@ namespace {
 /// faster. Without a limit, on two H100s it took as long as tuning (a standard campaign, CUDA 13.0, 2026-11-25).
 constexpr double kShareOfTuning = 0.3;
 
-/// Whatever is slower than a problem's winner by this share more than may be lost is not measured there again.
+/// A winner that is slower than a problem's own by this share more than may be lost is not measured there again.
 constexpr double kClearlySlower = 0.05;
 
 /// Looks winners up, has them measured, and stores what sweep_choice.h chooses.

@@ -232,7 +232,7 @@ class RmsNormVerifier : public Verifier {
     return float_pattern(problem.dtype, spec.elements, buffer, spec.name == "weight" ? "uniform" : kind);
   }
 
-  /// Itself; a pack less in each row, with the pitches kept; one row less; and another eps.
+  /// The problem itself; a pack less in each row, with the pitches kept; one row less; and another eps.
   std::vector<Problem> verified_problems(const Problem& problem) const override {
     const std::int64_t pack = problem.alignment / element_bytes(problem);
     const Problem narrower = smaller(problem, 1, pack, {pitch_of(problem, 0), pitch_of(problem, 1)});

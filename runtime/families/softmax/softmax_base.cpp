@@ -196,7 +196,7 @@ std::vector<std::byte> SoftmaxBase::input_pattern(const Problem& problem, int, s
   return float_pattern(problem.dtype, problem.family->buffers(problem)[0].elements, 0, kind);
 }
 
-/// Itself; one column less, with the pitch kept, one row less; and with a scale that turns the order around.
+/// The problem itself; one column less, with the pitch kept; one row less; and with a scale that reverses the order.
 std::vector<Problem> SoftmaxBase::verified_problems(const Problem& problem) const {
   const std::size_t columns = is_over_columns(problem) ? 2 : 1;
   // Over columns packs lie side by side in each row, and their number is what may differ.

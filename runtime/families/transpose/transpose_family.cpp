@@ -287,7 +287,7 @@ class TransposeFamily final : public LayoutFamily<moved::MovedFamily, TransposeT
                       .operations = kOperations,
                       .kernels = {"transpose.cuh", "transpose_shifted.cuh"}}) {}
 
-  /// Itself, and one row or column less at the same pitches; of squares, both.
+  /// The problem itself, and one row or column less at the same pitches; of squares, both.
   std::vector<Problem> verified_problems(const Problem& problem) const override {
     const Problem lower = smaller(problem, 1, 1, pitches_of(problem));
     if (is_in_place(problem)) return {problem, smaller(lower, 2)};

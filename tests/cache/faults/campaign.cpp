@@ -173,4 +173,13 @@ int scaled(int usual) { return std::max(1, static_cast<int>(usual * scale())); }
 
 int stride_of(int usual) { return std::max(1, static_cast<int>(usual / scale())); }
 
+Points::Points(int count, int stride, int turn)
+    : stride_(stride),
+      first_(static_cast<int>((test::seed() + static_cast<std::size_t>(turn)) % static_cast<std::size_t>(stride))),
+      count_(std::max(0, (count - first_ + stride - 1) / stride)) {}
+
+unsigned random_seed(int number, int cases) {
+  return static_cast<unsigned>(number) + static_cast<unsigned>(cases) * static_cast<unsigned>(test::seed());
+}
+
 }  // namespace hone::cache

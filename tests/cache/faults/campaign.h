@@ -57,4 +57,20 @@ bool is_sanitized();
 /// HONE_TEST_SHARE.
 int stride_of(int usual);
 
+/// Each `stride`-th of the points 0 … count - 1. Where they begin follows from HONE_TEST_SEED and from `turn`, which
+/// tells campaigns apart: as many seeds in a row as the stride meet every point.
+class Points {
+ public:
+  Points(int count, int stride, int turn = 0);
+
+  int count() const { return count_; }
+  int operator[](int number) const { return first_ + number * stride_; }
+
+ private:
+  int stride_, first_, count_;
+};
+
+/// The seed of random case `number` of `cases`: each value of HONE_TEST_SEED has others.
+unsigned random_seed(int number, int cases);
+
 }  // namespace hone::cache

@@ -168,8 +168,9 @@ class CacheLargerFile : public CacheCorruption {
 
 TEST_F(CacheLargerFile, NoRandomDamageIsServed) {
   Campaign campaign("random damage");
-  campaign.run(0, scaled(100'000), [&](int number) {
-    std::mt19937 random(static_cast<unsigned>(number));
+  const int cases = scaled(100'000);
+  campaign.run(0, cases, [&](int number) {
+    std::mt19937 random(random_seed(number, cases));
     std::vector<std::pair<std::size_t, std::size_t>> places;
     for (std::size_t count = 1 + random() % 3; count > 0; --count) places.push_back(damage(random));
     look(campaign, number);
@@ -180,12 +181,12 @@ TEST_F(CacheLargerFile, NoRandomDamageIsServed) {
 TEST_F(CacheLargerFile, NoTruncatedFileIsServed) {
   Campaign campaign("truncated: each length up to a page, and random ones");
   constexpr int kPageBytes = 4096;
-  const int stride = stride_of(1);
+  const Points lengths(kPageBytes, stride_of(1));
   const int random_lengths = scaled(4000);
-  std::mt19937 random(3);
-  campaign.run(0, kPageBytes / stride + random_lengths, [&](int number) {
-    const std::size_t length = number < kPageBytes / stride ? static_cast<std::size_t>(number * stride)
-                                                            : random() % intact_.size();
+  std::mt19937 random(random_seed(3, 1));
+  campaign.run(0, lengths.count() + random_lengths, [&](int number) {
+    const std::size_t length =
+        number < lengths.count() ? static_cast<std::size_t>(lengths[number]) : random() % intact_.size();
     ASSERT_EQ(::ftruncate(descriptor_, static_cast<::off_t>(length)), 0);
     look(campaign, number);
     restore(length, intact_.size() - length);
@@ -196,8 +197,9 @@ TEST_F(CacheLargerFile, DamagedFileIsWrittenToOrRefusedButNeverServesWrongly) {
   Campaign campaign("publication into a file with random damage");
   const Publication next = varied_publication(5);
   ledger_.begin(next);
-  campaign.run(0, scaled(4000), [&](int number) {
-    std::mt19937 random(static_cast<unsigned>(number) + 1'000'000);
+  const int cases = scaled(4000);
+  campaign.run(0, cases, [&](int number) {
+    std::mt19937 random(random_seed(number, cases) + 1'000'000);
     damage(random);
     bool is_refused = false;
     try {

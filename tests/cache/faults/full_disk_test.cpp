@@ -5,12 +5,15 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "tests/cache/faults/campaign.h"
 #include "tests/cache/faults/fast_folder.h"
 #include "tests/cache/faults/ledger.h"
 #include "tests/cache/support.h"
+#include "tests/support/share.h"
 
 namespace hone::cache {
 namespace {
@@ -43,6 +46,9 @@ int publish_until_full(Campaign& campaign, const Store& store, Ledger& ledger, i
 
 int max_pages = 0;
 
+/// Many of a campaign of hundreds, and of the share of it that runs.
+const long kMany = std::lround(100 * std::min(1.0, test::share()));
+
 /// Called by SQLite for each connection that is opened.
 int limit_pages(sqlite3* connection, const char**, const sqlite3_api_routines*) {
   const std::string pragma = fmt::format("PRAGMA max_page_count = {}", max_pages);
@@ -55,13 +61,14 @@ TEST(CacheFullDisk, FileThatMayNotGrowLosesNothing) {
   ASSERT_EQ(sqlite3_auto_extension(hook), SQLITE_OK);
   int refused = 0;
   for (max_pages = 1; max_pages < 90; ++max_pages) {
+    if (!test::in_share(static_cast<std::size_t>(max_pages))) continue;
     const FastFolder folder;
     Ledger ledger;
     refused += publish_until_full(campaign, Store(folder / "winners.sqlite"), ledger, 6);
   }
   sqlite3_cancel_auto_extension(hook);
-  EXPECT_GT(refused, 100);
-  EXPECT_GT(campaign.of(Outcome::right), 100);
+  EXPECT_GT(refused, kMany);
+  EXPECT_GT(campaign.of(Outcome::right), kMany);
 }
 
 TEST(CacheFullDisk, SmallFileSystemLosesNothing) {
@@ -73,6 +80,7 @@ TEST(CacheFullDisk, SmallFileSystemLosesNothing) {
   const int status = status_of_child([&] {
     if (!may_mount()) return kNotAllowed;
     for (int kib = 4; kib <= 300; kib += 4) {
+      if (!test::in_share(static_cast<std::size_t>(kib), 4)) continue;
       if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, fmt::format("size={}k,mode=0700", kib).c_str()) != 0)
         return kNotAllowed;
       Ledger ledger;
@@ -83,8 +91,8 @@ TEST(CacheFullDisk, SmallFileSystemLosesNothing) {
   });
   if (status == kNotAllowed << 8) GTEST_SKIP() << "this process may not mount a file system";
   EXPECT_EQ(status, 0);
-  EXPECT_GT(campaign.of(Outcome::refused), 100);
-  EXPECT_GT(campaign.of(Outcome::right), 100);
+  EXPECT_GT(campaign.of(Outcome::refused), kMany);
+  EXPECT_GT(campaign.of(Outcome::right), kMany);
 }
 
 }  // namespace

@@ -73,9 +73,10 @@ TEST_F(CacheJournal, DeletedOneServesNothingWrong) {
 
 TEST_F(CacheJournal, TruncatedOneServesNothingWrong) {
   Campaign campaign("journal of a killed publication truncated");
-  for (unsigned round = 0; round < static_cast<unsigned>(scaled(5)); ++round) {
+  const int rounds = scaled(5);
+  for (int round = 0; round < rounds; ++round) {
     try_each(campaign, Damage::any, [&](int change) {
-      std::mt19937 random(static_cast<unsigned>(change) + 1000 * round);
+      std::mt19937 random(random_seed(change + 1000 * round, 1000 * rounds));
       std::filesystem::resize_file(journal_, random() % std::filesystem::file_size(journal_));
     });
   }
@@ -83,9 +84,10 @@ TEST_F(CacheJournal, TruncatedOneServesNothingWrong) {
 
 TEST_F(CacheJournal, DamagedOneServesNothingWrong) {
   Campaign campaign("journal of a killed publication with random damage");
-  for (unsigned round = 0; round < static_cast<unsigned>(scaled(5)); ++round) {
+  const int rounds = scaled(5);
+  for (int round = 0; round < rounds; ++round) {
     try_each(campaign, Damage::any, [&](int change) {
-      std::mt19937 random(static_cast<unsigned>(change) + 1000 * round);
+      std::mt19937 random(random_seed(change + 1000 * round, 1000 * rounds));
       Bytes bytes = read_bytes(journal_);
       for (int flips = 1 + static_cast<int>(random() % 8); flips > 0; --flips) {
         bytes[random() % (flips % 2 == 0 ? bytes.size() : 512)] = static_cast<std::byte>(random());

@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSurvived = 1;
+constexpr int kMoreChanges = 1'000'000;  ///< more than anything makes
 
 /// Does `work` in a child process that dies just before its change number `change`, counted from 0. Returns whether it
 /// came to that; otherwise the work was done.
@@ -92,10 +93,11 @@ TEST_F(CacheKill, MigrationKilledAtAnyChangeHappensOrDoesNot) {
 
 TEST(CacheKilledMaintenance, HappensOrDoesNot) {
   Campaign campaign("killed at each change of merge, import, repair, prune or snapshot");
+  int turn = 0;
   for (const Scenario& scenario : maintenance_scenarios()) {
     const Trial trial(scenario);
-    const int stride = std::min(stride_of(1), 20);  // each scenario has few changes
-    for (int change = 0; dies_at(change, [&] { trial.act(); }); change += stride) {
+    const Points changes(kMoreChanges, std::min(stride_of(1), 16), turn++);  // each scenario has few changes
+    for (int number = 0; dies_at(changes[number], [&] { trial.act(); }); ++number) {
       std::string what;
       const Outcome outcome = trial.aftermath(what);
       campaign.count(outcome, scenario.name + ": " + what);
@@ -112,8 +114,8 @@ TEST_F(CacheKill, ReaderKilledWhileItUndoesAWriteLeavesItToTheNext) {
   Ledger ledger = ledger_;
   ledger.begin(next);
   const Checkpoint before(file_.parent_path());
-  const int stride = is_sanitized() ? 4 : 1;
-  for (int change = 0; dies_at(change, [&] { store_.publish(next); }); change += stride) {
+  const Points changes(kMoreChanges, is_sanitized() ? 4 : 1);
+  for (int number = 0; dies_at(changes[number], [&] { store_.publish(next); }); ++number) {
     const Checkpoint interrupted(file_.parent_path());
     const auto look = [&] { static_cast<void>(store_.find(query_of(next))); };
     for (int undone = 0; dies_at(undone, look); ++undone) {

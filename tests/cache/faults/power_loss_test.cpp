@@ -5,6 +5,7 @@
 #include "tests/cache/faults/ledger.h"
 #include "tests/cache/faults/simulated_disk.h"
 #include "tests/cache/support.h"
+#include "tests/support/share.h"
 
 namespace hone::cache {
 namespace {
@@ -50,14 +51,16 @@ class PowerLoss {
   };
 
   void cut(int outcomes) {
-    for (int outcome = 0; outcome < outcomes; ++outcome) cuts_.push_back({disk_.after_power_loss(random_), ledger_});
+    for (int outcome = 0; outcome < outcomes; ++outcome)
+      if (test::in_share(met_++)) cuts_.push_back({disk_.after_power_loss(random_), ledger_});
   }
 
   FastFolder folder_;
   SimulatedDisk disk_{folder_.path()};
   Store store_{folder_ / "winners.sqlite"};
   Ledger ledger_;
-  std::mt19937 random_{7};
+  std::mt19937 random_{random_seed(7, 1)};
+  std::size_t met_ = 0;
   std::vector<Cut> cuts_;
 };
 

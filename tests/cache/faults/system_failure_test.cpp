@@ -44,24 +44,26 @@ constexpr int kNever = 1'000'000'000;
 
 void fail_every_call(Campaign& campaign, const std::vector<Scenario>& of,
                      const std::function<int(const Operation&)>& code_of) {
+  int turn = 0;
   for (const Scenario& scenario : of) {
     const Trial trial(scenario);
     std::string what;
     CallFailure none(kNever, Persistence::once, code_of);
     ASSERT_EQ(trial.run([&] { none.start(); }, [&] { none.stop(); }, what), Outcome::right) << what;
     for (const Persistence persistence : kPersistences) {
-      const int stride = stride_of(1);
-      campaign.run(0, none.asked() / stride, [&](int number) {
-        CallFailure failure(number * stride, persistence, code_of);
+      const Points calls(none.asked(), stride_of(1), turn++);
+      campaign.run(0, calls.count(), [&](int number) {
+        const int call = calls[number];
+        CallFailure failure(call, persistence, code_of);
         const Outcome outcome = trial.run([&] { failure.start(); }, [&] { failure.stop(); }, what);
-        campaign.count(outcome, fmt::format("call {} {}: {}", number, static_cast<int>(persistence), what));
+        campaign.count(outcome, fmt::format("call {} {}: {}", call, static_cast<int>(persistence), what));
       });
     }
   }
 }
 
 void fail_every_allocation(Campaign& campaign, const std::vector<Scenario>& of, int stride_of_once) {
-  int first = 0;
+  int turn = 0;
   for (const Scenario& scenario : of) {
     const Trial trial(scenario);
     std::optional<AllocationFailure> failure;
@@ -73,10 +75,10 @@ void fail_every_allocation(Campaign& campaign, const std::vector<Scenario>& of, 
     const std::int64_t used = sqlite3_memory_used();
     for (const Persistence persistence : kPersistences) {
       // Where one has failed, the next ones hardly matter any more. All begin alike: each takes its turn there.
-      const int stride = stride_of(persistence == Persistence::once ? stride_of_once : 4 * stride_of_once);
-      const int start_at = first++ % stride;
-      campaign.run(0, (total - start_at) / stride, [&](int number) {
-        const int allocation = start_at + number * stride;
+      const Points allocations(total, stride_of(persistence == Persistence::once ? stride_of_once : 4 * stride_of_once),
+                               turn++);
+      campaign.run(0, allocations.count(), [&](int number) {
+        const int allocation = allocations[number];
         const Outcome outcome = trial.run([&] { failure.emplace(allocation, persistence); }, stop, what);
         campaign.count(outcome, fmt::format("allocation {} {}: {}", allocation, static_cast<int>(persistence), what));
         if (sqlite3_memory_used() != used) campaign.count(Outcome::wrong, "memory was not given back");

@@ -44,7 +44,7 @@ class CandidateQueueTest : public testing::Test {
     return candidates;
   }
 
-  /// Whatever is left at the place of a policy that does not come first.
+  /// The first place whose policy does not come first.
   std::size_t later_place() const {
     std::size_t place = 0;
     while (order_->comes_first(place)) ++place;

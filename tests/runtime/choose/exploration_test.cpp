@@ -296,7 +296,7 @@ TEST_F(ExplorationTest, WhatIsAboutToRunIsToldBeforeItRuns) {
   std::map<std::string, int> launched;
   TuningOptions options{.budget = 1min};
   options.on_run = [&](const Candidate& candidate) {
-    // Whatever was launched since the last call was what that call named.
+    // All launches since the last call are of the candidate that it named.
     for (const auto& [policy, count] : device_->launches()) {
       EXPECT_TRUE(launched[policy] == count || policy == running) << policy << " ran, told was " << running;
       launched[policy] = count;

@@ -139,6 +139,7 @@ TEST_F(UnitsCompile, ReproducibleSumsAreNeverContractedAndKeepSubnormalNumbers) 
   const ReduceSpec squares{.op = ReduceOp::sum_of_squares, .numerics = Numerics::reproducible};
   for (const Problem& problem : {reduce_rows_problem(squares, {1000, 1000}),
                                  reduce_columns_problem(squares, {.reduced = 3000, .inner = 1000})}) {
+    if (!test::in_share(turn++)) continue;
     const Policy policy = allowed_policies(problem, h100_facts()).front();
     const Opcodes opcodes(compiler.compile(unit_of(problem, policy), kArchitecture).code);
     EXPECT_EQ(opcodes.fused() + opcodes.flushing, 0) << to_string(problem);

@@ -24,7 +24,7 @@ DeviceFacts host_facts() {
   return facts;
 }
 
-/// Runs `largest` and the smaller problems that verify it, in few blocks, so that they take turns.
+/// Runs `largest` and the smaller problems that verify it, in few blocks, so that each moves several tiles.
 void expect_clean(const Problem& largest, const Policy& policy) {
   const KernelFamily& family = *largest.family;
   const std::string what = to_string(largest) + " " + family.space().to_string(policy);

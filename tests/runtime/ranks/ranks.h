@@ -18,12 +18,15 @@
 
 namespace hone {
 
+/// Tests of operations, dtypes and sizes are instances, of which the share runs; the others run always.
 class RanksTest : public testing::Test {
  protected:
   /// One for all tests of a rank, with a cache file that all ranks share.
   static Session& shared_session();
 
   void SetUp() override {
+    const bool is_instance = testing::UnitTest::GetInstance()->current_test_info()->value_param() != nullptr;
+    if (is_instance && !test::is_due()) GTEST_SKIP() << test::kNotInShare;
     session_ = &shared_session();
     device_ = session_->device();
     if (device_->compiler_identity().empty()) GTEST_SKIP() << "there is no compiler for the host";

@@ -98,7 +98,6 @@ std::string spec_name(const testing::TestParamInfo<ReduceSpec>& param) {
 INSTANTIATE_TEST_SUITE_P(, ReproducibleRanks, testing::ValuesIn(specs()), spec_name);
 
 TEST_P(ReproducibleRanks, HaveTheBitsOfOneForEveryNumberOfRanks) {
-  if (!test::is_due()) GTEST_SKIP() << test::kNotInShare;
   const auto c = static_cast<std::int64_t>(2048 / element_bytes());
   const std::vector<std::vector<std::int64_t>> divisions{
       {c, c, c, c}, {c - 1, c + 1, 3 * c, 5}, {0, 7, 0, 2 * c + 3}, {1, 2, 3, 4}, {5 * c + 17, 0, 0, 11 * c}};

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cache/store.h"
+#include "tests/support/long_test.h"
 #include "tests/support/names.h"
 #include "tests/tuner/support.h"
 
@@ -23,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::Names;
 
-class ResumeTest : public ::testing::Test {
+class ResumeTest : public test::LongTest {
  protected:
   /// `hone tune` with a log file for its output.
   pid_t start(const std::string& log, const std::string& sizes = "2^8..2^12", const std::string& budget = "2s") const {
