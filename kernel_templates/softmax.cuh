@@ -2,8 +2,7 @@
 //
 // The threads of a row are kGroup neighbouring lanes (1 … 32), with kRows rows at once; a block; or a cluster of
 // blocks, which exchange partials through DSMEM. They hold it in registers or shared memory; what exceeds that is read
-// twice. With chunks, a row has many blocks, in two launches: the first publishes maximum and sum of each chunk; the
-// second combines those of the row, reads its chunk again and writes it.
+// twice. With chunks, a row has many blocks (row_chunks.cuh, row_pipeline.cuh).
 //
 // A grid-stride loop over rows. May be in place. The order of additions depends only on the shape, the grid and the
 // pointers' alignment. Constraints: kBlockThreads is a power of two, at least a warp; kGroup one, at most a warp.
@@ -14,8 +13,9 @@
 
 namespace hone {
 
-template <class Types, unsigned kBlockThreads>
+template <class Types, unsigned kBlockThreads_>
 struct Softmax {
+  static constexpr unsigned kBlockThreads = kBlockThreads_;
   using Index = typename Types::Index;
   using State = typename Types::State;
   using Rows = SoftmaxRows<Types>;
@@ -87,7 +87,9 @@ struct Softmax {
     whole<kClusterBlocks>(Rows{arguments}, SharedShare<Types, kBlockThreads>(arguments.packs_per_thread));
   }
 
-  /// The State of a chunk of a row.
+  static __device__ CombineBlock combine(const Rows& all) { return CombineBlock(all.scale); }
+
+  /// The State of a chunk of a row, for row_chunks.cuh and row_pipeline.cuh.
   template <unsigned kTile>
   static __device__ State chunk_state(const Row& chunk, const Rows& all, CombineBlock& combine) {
     SoftmaxSums<Types> sums = chunk.start(all.scale);
@@ -106,38 +108,6 @@ struct Softmax {
     const Results results(&state, all.scale);
     write_packs<kTile>(results, chunk, chunk.first);
     chunk.write_singles(results);
-  }
-
-  /// Calls act(item, chunk) for all chunks of all rows, one after the other, or in reverse order.
-  template <bool kReversed>
-  static __device__ void for_chunks(const Rows& all, unsigned parts, const auto& act) {
-    const auto items = static_cast<unsigned>(all.rows) * parts;
-    for (unsigned i = blockIdx.x; i < items; i += gridDim.x) {
-      const unsigned item = kReversed ? items - 1 - i : i;
-      act(item, all.template row<kBlockThreads>(item / parts, threadIdx.x).chunk(item % parts, parts));
-    }
-  }
-
-  template <unsigned kTile>
-  static __device__ void publish_chunks(const Arguments& arguments) {
-    const Rows all{arguments};
-    CombineBlock combine(all.scale);
-    for_chunks<false>(all, arguments.chunks, [&](unsigned item, const Row& chunk) {
-      const State state = chunk_state<kTile>(chunk, all, combine);
-      if (threadIdx.x == 0) partials_in<State>(arguments.workspace)[item] = state;
-    });
-  }
-
-  /// The chunks that were read last may still be in cache, so they come first.
-  template <unsigned kTile>
-  static __device__ void write_chunks(const Arguments& arguments) {
-    const Rows all{arguments};
-    const unsigned parts = arguments.chunks;
-    CombineBlock combine(all.scale);
-    for_chunks<true>(all, parts, [&](unsigned item, const Row& chunk) {
-      const State* const of_row = partials_in<State>(arguments.workspace) + item / parts * parts;
-      write_chunk<kTile>(chunk, row_state(of_row, parts, all, combine), all);
-    });
   }
 };
 

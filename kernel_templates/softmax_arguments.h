@@ -1,6 +1,5 @@
-// The arguments of the kernels of softmax.cuh, softmax_tiles.cuh, softmax_pipeline.cuh, canonical_softmax.cuh,
-// softmax_columns.cuh and canonical_softmax_columns.cuh, as host and device see them. Acc is the type that weights are
-// computed in.
+// The arguments of the kernels of softmax.cuh, softmax_tiles.cuh, canonical_softmax.cuh, softmax_columns.cuh and
+// canonical_softmax_columns.cuh, as host and device see them. Acc is the type that weights are computed in.
 #pragma once
 
 namespace hone {
@@ -23,7 +22,7 @@ struct SoftmaxArguments {
   SoftmaxFactors<Acc> scale;
   unsigned chunks;            ///< blocks per row; of canonical_softmax.cuh: chunks that a block holds
   unsigned packs_per_thread;  ///< in shared memory
-  unsigned lag;               ///< of the pipeline, in rows
+  unsigned lag;               ///< of row_pipeline.cuh, in rows
   unsigned run_levels = 0;    ///< a warp holds 2^run_levels chunks; of canonical_softmax_rows.cuh: as in ReduceArguments
 };
 

@@ -97,22 +97,6 @@ std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment) {
   return static_cast<std::uint32_t>(elements * larger);
 }
 
-std::int64_t best_chunks(std::int64_t blocks, std::int64_t lines, std::int64_t most) {
-  constexpr std::int64_t kMostRounds = 8;
-  constexpr double kWorthwhile = 0.02;
-  std::int64_t best = 1;
-  double best_use = 0;
-  for (std::int64_t rounds = 1; rounds <= kMostRounds; ++rounds) {
-    const std::int64_t chunks = std::clamp<std::int64_t>(rounds * blocks / lines, 1, most);
-    const std::int64_t items = chunks * lines;
-    const double use = static_cast<double>(items) / static_cast<double>(divide_up(items, blocks) * blocks);
-    if (use <= best_use + kWorthwhile) continue;
-    best = chunks;
-    best_use = use;
-  }
-  return best;
-}
-
 std::int64_t SoftmaxBase::pitch(const Problem& problem, int buffer) {
   return pitch_of(problem, static_cast<std::size_t>(buffer), problem.extents[is_over_columns(problem) ? 2 : 1]);
 }

@@ -58,10 +58,6 @@ struct SoftmaxTraits {
 /// single elements.
 std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment);
 
-/// Into how many chunks, at most `most`, each of `lines` is cut for so many blocks: what leaves the fewest of them idle
-/// in the last round, few rather than many.
-std::int64_t best_chunks(std::int64_t blocks, std::int64_t lines, std::int64_t most);
-
 /// Verified are all of a few rows, or the beginning, middle and end of long ones; over columns some rows of the first
 /// and the last columns.
 class SoftmaxBase : public BuiltInFamily, Verifier {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/row_chunks.h"
 #include "runtime/families/softmax/canonical_softmax_columns.h"
 #include "runtime/families/softmax/softmax_base.h"
 #include "runtime/families/softmax/softmax_column_policy.h"

@@ -22,17 +22,12 @@ constexpr int kMostPacksPerBlock = 1024 * 6;
 
 /// Rows of fewer bytes a block are no work for several blocks.
 constexpr std::int64_t kLeastBytesPerBlock = 4096;
-constexpr std::int64_t kLeastChunkedBytes = 32768;
-constexpr std::int64_t kLeastPipelinedBytes = 128 * 1024;
 
 /// The memory latencies that the blocks of a cluster wait for each other in a row, and for each block more, where they
 /// exchange by barriers: clusters of 4, 8 and 16 take 0.8, 1.1 and 1.7 µs longer in each of 40 to 60 rows than their
 /// loads let expect (4096 rows of 2^16 f32; H100, CUDA 13.0, 2026-11-26). Receipts cost nothing more than the loads: 1024
 /// rows of 2^16 f32 by clusters of 4 (512 threads), 8 (256) and 16 (128) take 191, 181 and 181 µs (same GPU and day).
 constexpr double kExchangeLatencies = 0.5, kExchangeLatenciesOfBlock = 0.3;
-
-/// Packs of a chunk that a block of a pipeline holds at once.
-constexpr int kMostPipelinedPacks = 2048;
 
 /// A policy on a problem.
 struct Layout : SoftmaxRowLayout {
@@ -54,25 +49,19 @@ struct Layout : SoftmaxRowLayout {
          reason_if(is(Algorithm::tiles) && is_aligned, "tiles in shared memory are of misaligned rows"),
          reason_if(is(Algorithm::tiles) && elements_each > kMostElementsEach,
                    "a lane has more elements than the registers hold"),
-         reason_if(is(Algorithm::chunks) && most_rows > traits.most_partials(),
-                   "rows have more partial results than the workspace"),
-         reason_if(is(Algorithm::pipeline) && most_rows > kMostPipelinedChunks / pipelined_chunks(longest),
-                   "rows have more chunks than a pipeline counts in 32 bits")});
+         cuts_rows() ? row_chunks(most_rows, longest).is_valid() : Reason()});
   }
 
   Unit unit() const {
     const bool is_wide = needs_wide_index(problem, 0) || needs_wide_index(problem, 1);
-    const std::string_view header = is(Algorithm::tiles)      ? "softmax_tiles.cuh"
-                                    : is(Algorithm::pipeline) ? "softmax_pipeline.cuh"
-                                                              : "softmax.cuh";
     Unit unit;
     unit.source = fmt::format(
         "#include \"{}\"\n\n"
         "using Types = hone::SoftmaxTypes<{}, {}, {}, {}>;\n"
         "using Kernel = hone::Softmax<Types, {}>;\n"
         "static_assert(Types::kElements == {} && sizeof(Types::State) == {}, \"host and device disagree\");\n",
-        header, traits.type_list(), index_type(is_wide), traits.is_log, is_aligned, block_threads,
-        traits.pack_elements, traits.state_bytes());
+        is(Algorithm::tiles) ? "softmax_tiles.cuh" : "softmax.cuh", traits.type_list(), index_type(is_wide),
+        traits.is_log, is_aligned, block_threads, traits.pack_elements, traits.state_bytes());
     const auto add_entry = [&](std::string_view body) {
       unit.entries.push_back(kernel_entry(body, block_threads, min_blocks));
     };
@@ -90,15 +79,8 @@ struct Layout : SoftmaxRowLayout {
         else add_entry(fmt::format("Kernel::in_registers<{}, {}>", cluster_blocks, packs_per_thread));
         break;
       case Algorithm::chunks:
-        add_entry(fmt::format("Kernel::publish_chunks<{}>", packs_per_thread));
-        add_entry(fmt::format("Kernel::write_chunks<{}>", packs_per_thread));
-        break;
       case Algorithm::pipeline:
-        unit.source += fmt::format(
-            "using Pipeline = hone::SoftmaxPipeline<Types, {}, {}>;\n"
-            "static_assert(Pipeline::kRing == {}, \"host and device disagree\");\n",
-            block_threads, packs_per_thread, kPipelinedRows);
-        add_entry("Pipeline::run");
+        row_chunks().add_to(unit, packs_per_thread, block_threads, min_blocks);
         break;
     }
     return unit;
@@ -108,7 +90,7 @@ struct Layout : SoftmaxRowLayout {
     WorkShape shape{.block_threads = block_threads,
                     .dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns)),
                     .tiles = tiles(),
-                    .launches = is(Algorithm::chunks) ? 2 : 1,
+                    .launches = cuts_rows() ? row_chunks().launches() : 1,
                     .dependent_launch = true,
                     .cluster_blocks = cluster_blocks,
                     .independent_blocks = !cuts_rows(),
@@ -148,8 +130,8 @@ struct Layout : SoftmaxRowLayout {
           .scale = softmax_factors<Acc>(problem),
           .chunks = static_cast<unsigned>(cuts_rows() ? chunks(max_blocks) : 0),
           .packs_per_thread = static_cast<unsigned>(shared_packs(packs())),
-          .lag = static_cast<unsigned>(is(Algorithm::pipeline) ? lag(max_blocks) : 0)};
-      for (int entry = 0; entry < (is(Algorithm::chunks) ? 2 : 1); ++entry)
+          .lag = static_cast<unsigned>(cuts_rows() ? row_chunks().lag(grid(max_blocks)) : 0)};
+      for (int entry = 0; entry < (cuts_rows() ? row_chunks().launches() : 1); ++entry)
         add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks).dynamic_smem_bytes =
             static_cast<std::uint32_t>(smem_bytes(columns));
     });
@@ -168,6 +150,8 @@ struct View : PolicyView<Layout> {
   std::int64_t row_bytes = center_packs * pack_in_bytes();
   std::int64_t held = held_packs(center_packs);
 
+  bool is_chunks() const { return is(Algorithm::chunks); }
+  bool is_pipeline() const { return is(Algorithm::pipeline); }
   bool is_in_registers() const { return is_of_blocks() && smem_kib == 0; }
 
   /// Where nothing else can, a large block reads what it does not hold twice.
@@ -201,37 +185,18 @@ constexpr std::array<PruneRule<View>, 23> kPruneRules{{
        return (v.cuts_rows() || v.is(Algorithm::group)) &&
               !std::has_single_bit(static_cast<unsigned>(v.packs_per_thread));
      }},
-    {"a row is too short to be cut into chunks: two launches and a second reading of everything cost more than a block "
-     "that is busy for a while",
-     kNotMeasured, [](const View& v) { return v.is(Algorithm::chunks) && v.row_bytes < kLeastChunkedBytes; }},
+    kChunksOfShortRows<View>,
     {"loads at once of doubles are more than the registers of a block hold",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: 8 packs of 1024 threads spill 112 bytes; those of f16, bf16 and f32 none",
      [](const View& v) {
        return v.is(Algorithm::chunks) && v.traits.accumulator == DType::f64 &&
               v.block_threads * v.packs_per_thread > kMostPacksPerBlock;
      }},
-    {"chunks so small do not fill a pipeline, and of larger ones few blocks hold too many bytes of rows in L2",
-     "106.1 % (H100, prune_rules)",
-     [](const View& v) {
-       return v.is(Algorithm::pipeline) && (v.block_threads * v.packs_per_thread > kMostPipelinedPacks ||
-                                            v.block_threads > 512 || v.packs_per_thread == 1);
-     }},
-    {"a row has not enough chunks for all blocks of a pipeline", "24 times as slow (H100, prune_rules)",
-     [](const View& v) { return v.is(Algorithm::pipeline) && v.row_bytes < kLeastPipelinedBytes; }},
-    {"the rows that a pipeline keeps have fewer chunks than it has blocks, which then wait for each other",
-     "rows of 2^16 bf16, f16 and f32 by chunks of 16 KiB take 3.4 to 5.9 times as long as by clusters, 23 to 33 ns for "
-     "each item of work, however many there are (H100, CUDA 13.0, 2026-11-25)",
-     [](const View& v) {
-       const std::int64_t half_occupancy = v.facts.max_threads_per_sm / 2 / v.block_threads * v.facts.sm_count;
-       return v.is(Algorithm::pipeline) &&
-              (Layout::kPipelinedRows - 2) * v.center_packs < half_occupancy * v.block_threads * v.packs_per_thread;
-     }},
-    {"few rows have no others to be published meanwhile", kNotMeasured,
-     [](const View& v) { return v.is(Algorithm::pipeline) && first_of(v.problem, 0) < 4; }},
-    {"rows have left L2 when they are read again", kNotMeasured,
-     [](const View& v) {
-       return v.is(Algorithm::pipeline) && v.facts.l2_bytes > 0 && 4 * v.row_bytes > v.facts.l2_bytes;
-     }},
+    kChunksOfAPipeline<View>,
+    kShortPipelinedRows<View>,
+    kFewPipelinedChunks<View>,
+    kFewPipelinedRows<View>,
+    kPipelinedRowsBeyondL2<View>,
 
     {"a row has fewer packs than threads", "277.6 % (H100, prune_rules)",
      [](const View& v) { return v.is_of_blocks() && v.row_threads > v.center_packs; }},
@@ -261,7 +226,7 @@ class SoftmaxFamily final : public LayoutFamily<SoftmaxBase, Layout, kPruneRules
                       .space = SoftmaxRowPolicy::space(),
                       .extent_names = {"rows", "columns"},
                       .operations = kSoftmaxOperations,
-                      .kernels = {"softmax.cuh", "softmax_tiles.cuh", "softmax_pipeline.cuh",
+                      .kernels = {"softmax.cuh", "softmax_tiles.cuh", "row_chunks.cuh", "row_pipeline.cuh",
                                   "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}}) {}
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "runtime/families/row_chunks.h"
 #include "runtime/families/softmax/softmax_base.h"
 #include "runtime/families/work_division.h"
 
@@ -11,7 +12,7 @@ namespace hone {
 
 /// The policies of the softmax over rows.
 struct SoftmaxRowPolicy {
-  /// The kernels of softmax.cuh, softmax_tiles.cuh and softmax_pipeline.cuh.
+  /// The kernels of softmax.cuh, softmax_tiles.cuh, row_chunks.cuh and row_pipeline.cuh.
   enum class Algorithm { group, tiles, block, cluster, chunks, pipeline };
 
   Scope scope = Scope::block;                ///< of a row
@@ -44,12 +45,6 @@ struct SoftmaxRowPolicy {
 /// The numbers that a policy has on a problem. The same for all problems of one size class, but for `rows` and
 /// `columns`.
 struct SoftmaxRowLayout : SoftmaxRowPolicy {
-  /// Rows whose partial results a pipeline keeps (kRing of softmax_pipeline.cuh).
-  static constexpr std::int64_t kPipelinedRows = 16;
-
-  /// Chunks of a call that the 32-bit tickets of softmax_pipeline.cuh count: two items each, and two for each block.
-  static constexpr std::int64_t kMostPipelinedChunks = std::int64_t{1} << 30;
-
   const Problem& problem;
   SoftmaxTraits traits{problem};
   bool is_aligned = problem.alignment >= kMaxAlignment;
@@ -110,35 +105,20 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
   /// Tiles of the grid-stride loop.
   std::int64_t tiles() const {
     if (scope == Scope::warp) return at_least_one(divide_up(rows, tile_rows()));
-    return at_least_one(rows) * (cuts_rows() ? chunk_tiles() : cluster_blocks);
+    return at_least_one(rows) * (cuts_rows() ? row_chunks().tiles : cluster_blocks);
   }
 
-  /// Loads of a whole block that a row takes, which more chunks could not share out.
-  std::int64_t chunk_tiles() const { return chunk_tiles(columns); }
-  std::int64_t chunk_tiles(std::int64_t of_columns) const {
-    return at_least_one(divide_up(of_columns / traits.pack_elements,
-                                  std::int64_t{block_threads} * std::max(1, packs_per_thread)));
+  RowChunks row_chunks() const { return row_chunks(rows, columns); }
+  RowChunks row_chunks(std::int64_t of_rows, std::int64_t of_columns) const {
+    const std::int64_t tile_packs = std::int64_t{block_threads} * std::max(1, packs_per_thread);
+    return {combine, of_rows, at_least_one(divide_up(of_columns / traits.pack_elements, tile_packs)),
+            traits.most_partials()};
   }
   std::int64_t grid(std::int64_t max_blocks) const {
     const std::int64_t cluster = cluster_blocks;
     return std::max(cluster, std::min(max_blocks, tiles()) / cluster * cluster);
   }
-  std::int64_t chunks(std::int64_t max_blocks) const {
-    if (algorithm() == Algorithm::pipeline) return pipelined_chunks(columns);
-    const std::int64_t row_count = at_least_one(rows);
-    const std::int64_t most = at_least_one(std::min(chunk_tiles(), traits.most_partials() / row_count));
-    return best_chunks(grid(max_blocks), row_count, most);
-  }
-
-  std::int64_t pipelined_chunks(std::int64_t of_columns) const {
-    return std::min(chunk_tiles(of_columns), traits.most_partials() / kPipelinedRows);
-  }
-
-  /// Rows whose chunks are published before one of the first is written: while all blocks have an item and a ticket for
-  /// the next, half of them to publish, nothing is taken that waits.
-  std::int64_t lag(std::int64_t max_blocks) const {
-    return std::min(kPipelinedRows - 1, 1 + divide_up(grid(max_blocks), chunks(max_blocks)));
-  }
+  std::int64_t chunks(std::int64_t max_blocks) const { return row_chunks().count(grid(max_blocks)); }
 };
 
 }  // namespace hone

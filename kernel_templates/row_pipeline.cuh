@@ -1,8 +1,8 @@
-// Softmax, or its logarithm, of long rows in one launch: chunks are read twice, the second time from L2.
+// Long rows in one launch, by a Kernel of row_chunks.cuh: chunks are read twice, the second time from L2.
 //
-// Each chunk has two work items: publish its maximum and sum; later combine those of its row, read the chunk again and
-// write it. A persistent grid alternates between items of both kinds, `lag` rows apart: far enough that an item rarely
-// waits for partials, near enough that its row is still in L2. So DRAM traffic is as if rows were read once.
+// Each chunk has two work items: publish its State; later combine those of its row, read the chunk again and write it.
+// A persistent grid alternates between items of both kinds, `lag` rows apart: far enough that an item rarely waits for
+// partials, near enough that its row is still in L2. So DRAM traffic is as if rows were read once.
 //
 // Blocks claim items in order by a ticket. An item waits only for items with smaller numbers, which running blocks have
 // claimed: whichever blocks are resident, the smallest unfinished item can proceed, so there is no deadlock.
@@ -12,14 +12,13 @@
 // rows, too. Constraints: 1 <= lag < kRing; 2 · rows · parts plus two grids fits 32 bits.
 #pragma once
 
-#include "softmax.cuh"
+#include "row_chunks.cuh"
 
 namespace hone {
 
-template <class Types, unsigned kBlockThreads, unsigned kTile>
-struct SoftmaxPipeline {
-  using Kernel = Softmax<Types, kBlockThreads>;
-  using State = typename Types::State;
+template <class Kernel, unsigned kTile>
+struct RowPipeline {
+  using State = typename Kernel::State;
 
   static constexpr unsigned kRing = 16;
   static constexpr unsigned kCounters = 16;  ///< the first word of the header that counts the items of a row
@@ -45,7 +44,7 @@ struct SoftmaxPipeline {
     const typename Kernel::Rows all{arguments};
     const unsigned parts = arguments.chunks;
     __shared__ unsigned tickets[2];
-    typename Kernel::CombineBlock combine(all.scale);
+    auto combine = Kernel::combine(all);
     auto* const header = static_cast<unsigned*>(arguments.workspace);
     const auto rows = static_cast<unsigned>(all.rows);
     const unsigned items = 2 * rows * parts;
@@ -54,7 +53,8 @@ struct SoftmaxPipeline {
     unsigned buffer = 0;
     for (unsigned ticket = tickets[0]; ticket < items; buffer ^= 1, ticket = tickets[buffer]) {
       const Item item(ticket, rows, parts, arguments.lag);
-      const auto chunk = all.template row<kBlockThreads>(item.row, threadIdx.x).chunk(item.part, parts);
+      const auto chunk =
+          all.template row<Kernel::kBlockThreads>(item.row, threadIdx.x).chunk(item.part, parts);
       const unsigned slot = item.row % kRing;
       unsigned* const counter = header + kCounters + slot;
       const unsigned before = item.row / kRing * (2 * parts);  // counted for earlier rows in the slot
