@@ -76,12 +76,18 @@ struct RmsNorm {
     if (p < to.packs) reinterpret_cast<ElementPack*>(const_cast<T*>(to.source.in))[p] = pack;
   }
 
+  static __device__ T added(T x, T residual) { return convert<T>(convert<float>(x) + convert<float>(residual)); }
+
+  static __device__ T result_of(T element, T weight, float factor) {
+    const float value = convert<float>(element) * factor;
+    return convert<T>(kHasWeight ? value * convert<float>(weight) : value);
+  }
+
   /// Adds the residual to x, in place, and writes the sum.
   template <unsigned kCount>
   static __device__ void add(Tile<kCount>& tile, const Tile<kCount>& residual, const Row& row, Index first) {
     unrolled<kCount>([&](unsigned u) {
-      tile[u] = ElementPack::of(
-          [&](unsigned e) { return convert<T>(convert<float>(tile[u][e]) + convert<float>(residual[u][e])); });
+      tile[u] = ElementPack::of([&](unsigned e) { return added(tile[u][e], residual[u][e]); });
       store(row.h, first + u * kRowThreads, tile[u]);
     });
   }
@@ -91,10 +97,7 @@ struct RmsNorm {
                                float factor) {
     const auto held = launder(tile), weight = launder(weights);
     unrolled<kCount>([&](unsigned u) {
-      const auto result = [&](unsigned e) {
-        const float value = convert<float>(held.values[u][e]) * factor;
-        return convert<T>(kHasWeight ? value * convert<float>(weight.values[u][e]) : value);
-      };
+      const auto result = [&](unsigned e) { return result_of(held.values[u][e], weight.values[u][e], factor); };
       store(row.y, first + u * kRowThreads, ElementPack::of(result));
     });
   }

@@ -1,4 +1,5 @@
-// The arguments of the kernels of rms_norm.cuh, as host and device see them.
+// The arguments of the kernels of rms_norm.cuh, rms_norm_shared.cuh and rms_norm_chunks.cuh, as host and device see
+// them.
 #pragma once
 
 namespace hone {
@@ -14,6 +15,9 @@ struct RmsNormArguments {
   float mean_factor;              ///< 1 / columns
   float eps;
   unsigned shared_packs;  ///< of a thread, in shared memory
+  unsigned chunks;        ///< blocks per row
+  unsigned lag;           ///< of row_pipeline.cuh, in rows
+  void* workspace;        ///< of rms_norm_chunks.cuh
 };
 
 }  // namespace hone

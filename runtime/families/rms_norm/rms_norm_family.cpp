@@ -1,4 +1,4 @@
-// The rms_norm family: its policies, which of them make sense, its launches, and how its results are verified.
+// The rms_norm family: which of its policies make sense, and how its results are verified.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,10 +9,11 @@
 #include <hone/kernel_family.h>
 #include <hone/rms_norm.h>
 
-#include "kernel_templates/rms_norm_arguments.h"
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/expectation.h"
+#include "runtime/families/rms_norm/rms_norm_layout.h"
+#include "runtime/families/row_chunks.h"
 #include "runtime/families/work_division.h"
 
 namespace hone {
@@ -20,167 +21,19 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kOperations{"plain", "weighted", "add", "weighted_add"};
 
-bool has_weight(const Problem& problem) { return problem.operation % 2 == 1; }
-bool has_residual(const Problem& problem) { return problem.operation >= 2; }
-double eps_of(const Problem& problem) { return problem.scalars[0].value_or(RmsNormSpec::kUsualEps); }
-
-/// The pitch of the inputs (0) or the outputs (1), in elements.
-std::int64_t pitch_of(const Problem& problem, std::size_t side) { return pitch_of(problem, side, problem.extents[1]); }
-
-Rows rows_of(const Problem& problem, std::size_t side) {
-  return {.rows = problem.extents[0], .length = problem.extents[1], .pitch = pitch_of(problem, side)};
-}
-
-/// The widest packs that all rows are made of, in bytes, where all arrays are aligned to `alignment`.
-std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment) {
-  const std::int64_t bytes = element_bytes(problem), columns = problem.extents[1];
-  const bool has_pitch = problem.extents[0] > 1;
-  return static_cast<std::uint32_t>(
-      bytes * aligned_elements(alignment, bytes,
-                               {columns, has_pitch ? pitch_of(problem, 0) : 0, has_pitch ? pitch_of(problem, 1) : 0}));
-}
-
-struct RmsNormPolicy {
-  Scope scope = Scope::block;         ///< of a row
-  std::int32_t threads_per_row = 32;  ///< of a warp
-  std::int32_t rows_per_thread = 1;   ///< of a warp, at once
-  std::int32_t cluster_blocks = 1;    ///< of a row
-  std::int32_t block_threads = 256;
-  Staging staging = Staging::direct;  ///< shared: packs that exceed the registers are held in shared memory
-  std::int32_t packs_per_thread = 1;  ///< of a row, in registers
-  std::int32_t smem_kib = 0;          ///< of a block, at most, that packs are held in
-  MinBlocks min_blocks = MinBlocks::one;
-
-  static const ParameterSpace& space() {
-    using P = RmsNormPolicy;
-    static const ParameterSpace space =
-        space_of<P>(PolicyField{&P::scope, scope_parameter({Scope::block, Scope::warp, Scope::cluster})},
-                    PolicyField{&P::threads_per_row,
-                                ordinal("threads_per_row", {32, 16, 8, 4, 2, 1}).only_if("scope", {Scope::warp})},
-                    PolicyField{&P::rows_per_thread,
-                                ordinal("rows_per_thread", {1, 2, 4}).only_if("scope", {Scope::warp}).otherwise(1)},
-                    PolicyField{&P::cluster_blocks, ordinal("cluster_blocks", {2, 4, 8, 16})
-                                                        .only_if("scope", {Scope::cluster})
-                                                        .otherwise(1)},
-                    PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
-                    PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
-                                                 .only_if("scope", {Scope::block, Scope::cluster})},
-                    PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
-                    PolicyField{&P::smem_kib, ordinal("smem_kib", {32, 112, 224})
-                                                  .only_if("staging", {Staging::shared})},
-                    PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
-    return space;
-  }
-};
-
-/// The division of a problem, or of the typical one of a class, by a policy.
-struct Layout : RmsNormPolicy {
-  const Problem& problem;
-  std::int64_t rows = problem.extents[0];
-  std::int64_t pack_bytes = problem.alignment;
-  std::int64_t packs = problem.extents[1] * element_bytes(problem) / pack_bytes;  ///< of a row
-  std::int64_t row_threads = scope == Scope::warp ? threads_per_row : std::int64_t{block_threads} * cluster_blocks;
-  std::int64_t held_packs = row_threads * (packs_per_thread + shared_packs());
-  std::int64_t tile_rows = scope == Scope::warp ? block_threads / threads_per_row * rows_per_thread : 1;
-  std::int64_t streams = has_residual(problem) ? 2 : 1;  ///< arrays that are read
-
-  Layout(const Problem& of, const Policy& policy) : RmsNormPolicy(policy.as<RmsNormPolicy>()), problem(of) {}
-
-  std::int64_t tiles() const { return at_least_one(divide_up(rows, tile_rows)) * cluster_blocks; }
-  bool is_in_shared() const { return staging == Staging::shared; }
-
-  /// Packs for each thread to hold in shared memory: as many as it has room for, or as a row has beside the registers.
-  std::int64_t shared_room() const { return smem_kib * 1024 / (block_threads * pack_bytes); }
-  std::int64_t shared_packs() const {
-    return std::clamp<std::int64_t>(divide_up(packs, row_threads) - packs_per_thread, 0, shared_room());
-  }
-  std::int64_t smem_bytes() const { return shared_packs() * block_threads * pack_bytes; }
-
-  /// The traffic of lanes that take less than a row at a time. Threads with a row each read and write half a sector of
-  /// 32 bytes, and come back for the rest when others have driven it out of L1: 2^20 rows of 64 f16 take 422 µs so, 205
-  /// with two lanes a row and 182 with four; of f32, without a residual, 2.3 times as long as with 16 (H100, CUDA 13.0,
-  /// 2026-11-25).
-  double traffic_of_lanes() const {
-    if (scope != Scope::warp || packs <= threads_per_row) return 1;
-    return threads_per_row == 1 ? 2.2 : traffic_of_runs(threads_per_row * pack_bytes);
-  }
-
-  /// The registers of what a thread holds while rows are loaded, weights included.
-  std::int64_t registers() const {
-    const std::int64_t words = packs_per_thread * divide_up(pack_bytes, 4);
-    return words * (rows_per_thread * streams + (has_weight(problem) ? 1 : 0));
-  }
-
-  Reason is_valid(const DeviceFacts& facts) const {
-    constexpr std::int64_t kMostStaticBytes = 2048, kLeastCopiedBytes = 4;  // beside it; by cp.async
-    return first_reason({check_blocks(facts, block_threads, cluster_blocks),
-                         check_smem(facts, is_in_shared() ? smem_kib * 1024 + kMostStaticBytes : 0),
-                         reason_if(is_in_shared() && pack_bytes < kLeastCopiedBytes,
-                                   "packs are too small for asynchronous copies")});
-  }
-
-  Unit unit() const {
-    const std::int64_t element = element_bytes(problem), longest = last_of(problem, 1);
-    const std::string source = fmt::format(
-        "#include \"{}.cuh\"\n\n"
-        "using Kernel = hone::RmsNorm<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;\n"
-        "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
-        is_in_shared() ? "rms_norm_shared" : "rms_norm", info(problem.dtype).cuda_name,
-        index_type(needs_wide_index(problem, 1)), pack_bytes / element, has_weight(problem), has_residual(problem),
-        block_threads, row_threads, packs_per_thread, rows_per_thread,
-        longest * element / pack_bytes > row_threads * (packs_per_thread + shared_room()), sizeof(RmsNormArguments));
-    const std::string body =
-        is_in_shared() ? fmt::format("hone::RmsNormShared<Kernel, {}>::run", block_threads) : "Kernel::run";
-    return unit_of(source, {kernel_entry(body, block_threads, min_blocks)});
-  }
-
-  WorkShape shape() const {
-    const std::int64_t all = at_least_one(packs), held = std::min(all, held_packs);
-    const double read_twice = static_cast<double>(all - held) / static_cast<double>(all);
-    const std::int64_t tile = is_in_shared() ? 4 : 0;  // of the residuals in shared memory: kTile of shared_packs.cuh
-    const std::int64_t residuals = (streams - 1) * std::min(all, row_threads * (packs_per_thread + tile));
-    return {.block_threads = block_threads,
-            .dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes()),
-            .tiles = tiles(),
-            .bytes_in_flight_per_block = tile_rows * (held + residuals) * pack_bytes / cluster_blocks,
-            .dependent_launch = true,
-            .cluster_blocks = cluster_blocks,
-            .traffic = (1 + read_twice / static_cast<double>(2 * streams)) *  // as many arrays are written
-                       traffic_of_lanes(),
-            .independent_blocks = true};
-  }
-
-  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void*, LaunchList& launches) const {
-    const std::int64_t cluster = cluster_blocks;
-    std::size_t next = 0;
-    RmsNormArguments arguments{};
-    arguments.x = buffers[next++];
-    if (has_residual(problem)) arguments.residual = buffers[next++];
-    if (has_weight(problem)) arguments.weight = buffers[next++];
-    arguments.y = buffers[next++];
-    if (has_residual(problem)) arguments.h = buffers[next++];
-    arguments.rows = static_cast<std::uint64_t>(rows);
-    arguments.columns = static_cast<std::uint64_t>(problem.extents[1]);
-    arguments.in_pitch = pitch_of(problem, 0);
-    arguments.out_pitch = pitch_of(problem, 1);
-    arguments.mean_factor = 1 / static_cast<float>(at_least_one(problem.extents[1]));
-    arguments.eps = static_cast<float>(eps_of(problem));
-    arguments.shared_packs = static_cast<unsigned>(shared_packs());
-    const std::int64_t grid = std::max(cluster, max_blocks / cluster * cluster);
-    add_launch(launches, std::min(grid, tiles()), block_threads, arguments, 0, cluster).dynamic_smem_bytes =
-        static_cast<std::uint32_t>(smem_bytes());
-  }
-
-  /// The additions of a pack's squares, of the packs of a thread, of its lanes, warps and blocks.
-  std::int64_t longest_chain() const {
-    return pack_bytes / element_bytes(problem) + divide_up(packs, row_threads) + 16;
-  }
-};
+using namespace rms_norm;
 
 /// Rows are typical ones: of what is longer or shorter in a class, a little is read twice or idle.
-using View = PolicyView<Layout>;
+struct View : PolicyView<Layout> {
+  using PolicyView::PolicyView;
 
-constexpr std::array<PruneRule<View>, 10> kPruneRules{{
+  std::int64_t center_packs = packs, row_bytes = packs * pack_bytes;
+
+  bool is_chunks() const { return cuts_rows() && combine == Combine::second_kernel; }
+  bool is_pipeline() const { return cuts_rows() && combine == Combine::pipeline; }
+};
+
+constexpr std::array<PruneRule<View>, 18> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::one>,
     {"registers hold such rows",
      "1024 rows of 65536 f32 take as long as a copy so, and no candidate in shared memory does (H100, 2026-11-26)",
@@ -188,6 +41,9 @@ constexpr std::array<PruneRule<View>, 10> kPruneRules{{
        constexpr std::int64_t kBytesOfBlock = 64 * 1024;  // 512 threads of 8 packs
        return v.is_in_shared() && v.packs * v.pack_bytes <= std::max(1, v.facts.max_cluster_blocks) * kBytesOfBlock;
      }},
+    {"copies of 4 bytes are slower than many blocks that read packs of 16 twice",
+     "31 rows of 2^20 + 1 f32 take 134.1 µs so at best, and 125.7 in a pipeline (H100, CUDA 13.0, 2026-11-26)",
+     [](const View& v) { return v.is_in_shared() && v.pack_bytes < 8; }},
     {"less shared memory would do", "the same packs of a row are held",
      [](const View& v) { return v.is_in_shared() && v.smem_kib > 32 && v.smem_bytes() <= v.smem_kib * 512; }},
     {"registers and shared memory hold less than half of a row", "100.8 % for softmax (H100, prune_rules)",
@@ -197,7 +53,7 @@ constexpr std::array<PruneRule<View>, 10> kPruneRules{{
     {"reads again what it does not hold, though others hold a row", "130.5 % (H100, prune_rules)",
      [](const View& v) {  // where nothing else can, a large block reads what it does not hold twice
        const bool is_last_resort = v.block_threads == 512 && v.packs_per_thread == 8;
-       return v.held_packs < v.packs && (v.scope == Scope::warp || !is_last_resort);
+       return !v.cuts_rows() && v.held_packs < v.packs && (v.scope == Scope::warp || !is_last_resort);
      }},
     {"so many packs do not fit the registers",
      "ptxas of CUDA 13.0, sm_90, 2026-11-24: f16 without weights spills 56 bytes with 1024 threads of 8 packs, 72 with "
@@ -220,6 +76,16 @@ constexpr std::array<PruneRule<View>, 10> kPruneRules{{
        constexpr std::int64_t kEnoughWaves = 8, kPacksOfABlock = 4096;
        return v.scope == Scope::cluster && v.rows > kEnoughWaves * v.facts.sm_count && v.packs <= kPacksOfABlock;
      }},
+    {"loads at once of 2, 4 or 8 packs are enough of a choice", kNotMeasured,
+     [](const View& v) {
+       return v.cuts_rows() && v.packs_per_thread != 2 && v.packs_per_thread != 4 && v.packs_per_thread != 8;
+     }},
+    kChunksOfShortRows<View>,
+    kChunksOfAPipeline<View>,
+    kShortPipelinedRows<View>,
+    kFewPipelinedChunks<View>,
+    kFewPipelinedRows<View>,
+    kPipelinedRowsBeyondL2<View>,
 }};
 
 /// The reference: rows from one period of each input, in double.
@@ -247,7 +113,7 @@ class RmsNormVerifier : public Verifier {
 
   std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
                      ArrayBytes outputs) const override {
-    const std::int64_t chain = Layout(problem, candidate.policy).longest_chain();
+    const std::int64_t chain = Layout(problem, candidate.policy).longest_chain(candidate.geometry.max_blocks);
     std::vector<std::vector<long double>> inputs, found;
     for (const auto& pattern : patterns) inputs.push_back(reduce_reference::decode(problem.dtype, pattern));
     for (const auto& output : outputs) found.push_back(reduce_reference::decode(problem.dtype, output));
@@ -340,7 +206,7 @@ class RmsNormFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRul
                       .space = RmsNormPolicy::space(),
                       .extent_names = {"rows", "columns"},
                       .operations = kOperations,
-                      .kernels = {"rms_norm.cuh", "rms_norm_shared.cuh"}}) {}
+                      .kernels = {"rms_norm.cuh", "rms_norm_shared.cuh", "rms_norm_chunks.cuh", "row_pipeline.cuh"}}) {}
 
   std::string refuse(const Problem& problem) const override {
     const auto because = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };

@@ -1,6 +1,8 @@
 // tuned_rms_norm() on a real device next to a plain loop in double, and policies of every kind launched directly.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -8,6 +10,7 @@
 #include <hone/rms_norm.h>
 
 #include "runtime/choose/compiled.h"
+#include "runtime/dispatch/workspace_pool.h"
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
@@ -129,6 +132,13 @@ class RmsNormResults : public DeviceTest {
     return fetch_all(out.data, row.size());
   }
 
+  static Policy policy_of(const Problem& problem, std::string_view text) {
+    std::string fault;
+    const auto policy = problem.family->space().parse(text, &fault);
+    EXPECT_TRUE(policy) << fault;
+    return policy.value();
+  }
+
   /// Every `step`th policy on all that winners are verified on, in place, too, and in several grids.
   void verify_policies(const Problem& problem, std::size_t step) {
     std::vector<Policy> policies;
@@ -143,11 +153,12 @@ class RmsNormResults : public DeviceTest {
     for (const Policy& policy : policies) units.push_back(unit_of(problem, policy));
     const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
     Workload workload(device_, problem, nullptr);
+    const DeviceBuffer workspace = make_workspaces(device_, 1);
     for (std::size_t i = 0; i < policies.size(); ++i) {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
       const CompiledCode code = load_policy(*device_, problem, policies[i], units[i], outcomes[i].binary);
       EXPECT_EQ(verify_in_grids(*device_, workload, policies[i], code.module,
-                                problem.family->verifier().verified_problems(problem), {1, 7}, nullptr),
+                                problem.family->verifier().verified_problems(problem), {1, 7}, workspace.data()),
                 "");
     }
   }
@@ -235,12 +246,6 @@ TEST_F(RmsNormResults, PoliciesOfEveryKindAreRight) {
 /// A thread holds 2 packs in registers and up to 16 in shared memory, which are copied in parts of 4: rows end in
 /// registers, in each part, at the limit of both, and behind it, where packs are read twice.
 TEST_F(RmsNormResults, RowsHeldInSharedMemoryAreRightAroundEachLimit) {
-  const auto policy_of = [](const Problem& problem, std::string_view text) {
-    std::string fault;
-    const auto policy = problem.family->space().parse(text, &fault);
-    EXPECT_TRUE(policy) << fault;
-    return policy.value();
-  };
   constexpr std::int64_t kHeld = 128 * (2 + 16);
   const std::vector<std::int64_t> rows_of_packs{
       1, 127, 128 * 2 - 1, 128 * 2, 128 * 2 + 1, 128 * 6, 128 * 6 + 1, 128 * 11 + 5, 128 * 14 - 1, kHeld - 1, kHeld,
@@ -275,6 +280,33 @@ TEST_F(RmsNormResults, RowsHeldInSharedMemoryAreRightAroundEachLimit) {
     verify(problem, {policy_of(problem, "scope=cluster cluster_blocks=16 block_threads=512 staging=shared "
                                         "packs_per_thread=4 smem_kib=224 min_blocks=1")});
   }
+}
+
+/// Rows shorter than a pack, a block and a tile of 128 threads with 2 packs each, and beyond; aligned, at odd lengths side by
+/// side, so that rows begin anywhere and weights are in step with some of them, and at pitches that put x out of
+/// step with y. Fewer rows than a pipeline's lag, and more than it keeps partial results of.
+TEST_F(RmsNormResults, RowsThatManyBlocksShareAreRightAroundEachLimit) {
+  struct Shape {
+    std::int64_t rows, columns, in_gap = 0, out_gap = 0;
+  };
+  const std::vector<Shape> shapes{{1, 1},         {40, 1},         {3, 7},          {1, 9},           {5, 16, 0, 8},
+                                  {3, 24, 1, 0},  {3, 1023},       {1, 1024},       {3, 1025, 2, 0},  {2, 2047},
+                                  {2, 2048},      {2, 2049},       {37, 2056},      {21, 4099},       {4, 4099, 0, 3},
+                                  {3, 4096, 5, 6}, {1, 10007},     {2, 20000},      {19, 8192 + 4},   {4, 30001}};
+  for (const std::string_view combine : {"second_kernel", "pipeline"})
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      if (!test::in_share(policies_met_++)) continue;
+      const auto [rows, columns, in_gap, out_gap] = shapes[i];
+      const bool has_residual = (i % 2 == 1) == (combine == "pipeline"), has_weight = i / 3 % 2 == 0;
+      const Problem problem = rms_norm_problem({.dtype = std::array{DType::f16, DType::f32, DType::bf16}[i % 3],
+                                                .rows = rows,
+                                                .columns = columns,
+                                                .in_pitch = columns + in_gap,
+                                                .out_pitch = columns + out_gap},
+                                               has_weight, has_residual, i % 4 == 0 ? 4 : 16);
+      verify(problem, {policy_of(problem, fmt::format("scope=grid combine={} block_threads=128 packs_per_thread=2 "
+                                                      "min_blocks=1", combine))});
+    }
 }
 
 TEST_F(RmsNormResults, EmptyArraysAreLeftAlone) {

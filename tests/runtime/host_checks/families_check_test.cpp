@@ -3,12 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <hone/error.h>
 #include <hone/host_check.h>
+#include <hone/rms_norm.h>
 
 #include "runtime/choose/compiled.h"
 #include "tests/runtime/support/allowed_policies.h"
@@ -106,6 +111,23 @@ TEST_P(FamiliesCheck, ASampleOfPoliciesIsRightInEveryOrder) {
     }
   }
   EXPECT_GT(met, 0u);
+}
+
+/// Rows that many blocks share are longer than those of the samples.
+TEST(RmsNormCheck, ChunksAreRightInEveryOrder) {
+  const auto check = [](const RmsNormSpec& spec, bool has_weight, bool has_residual, std::string_view combine) {
+    if (!in_share(combine)) return;
+    const Problem problem = rms_norm_problem(spec, has_weight, has_residual);
+    const std::optional<Policy> policy = problem.family->space().parse(
+        fmt::format("scope=grid combine={} block_threads=128 packs_per_thread=2 min_blocks=1", combine));
+    ASSERT_TRUE(policy);
+    const HostCheckReport report = FamilyCheck(problem, *policy, spec.in_pitch == spec.out_pitch).run();
+    EXPECT_TRUE(report.ok()) << to_string(problem) << " " << combine << "\n" << report.failure;
+  };
+  for (const std::string_view combine : {"second_kernel", "pipeline"}) {
+    check({.dtype = DType::f16, .rows = 18, .columns = 6001}, true, true, combine);
+    check({.dtype = DType::f32, .rows = 3, .columns = 4096, .in_pitch = 4099, .out_pitch = 4096}, false, true, combine);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(BuiltIn, FamiliesCheck,

@@ -1,0 +1,235 @@
+// RmsNormLayout: the policies of rms_norm, and what they make of a problem.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <hone/kernel_family.h>
+#include <hone/rms_norm.h>
+
+#include "kernel_templates/rms_norm_arguments.h"
+#include "runtime/families/built_in_family.h"
+#include "runtime/families/counts.h"
+#include "runtime/families/row_chunks.h"
+#include "runtime/families/work_division.h"
+
+namespace hone::rms_norm {
+
+inline bool has_weight(const Problem& problem) { return problem.operation % 2 == 1; }
+inline bool has_residual(const Problem& problem) { return problem.operation >= 2; }
+inline double eps_of(const Problem& problem) { return problem.scalars[0].value_or(RmsNormSpec::kUsualEps); }
+
+/// The pitch of the inputs (0) or the outputs (1), in elements.
+inline std::int64_t pitch_of(const Problem& problem, std::size_t side) {
+  return hone::pitch_of(problem, side, problem.extents[1]);
+}
+
+inline Rows rows_of(const Problem& problem, std::size_t side) {
+  return {.rows = problem.extents[0], .length = problem.extents[1], .pitch = pitch_of(problem, side)};
+}
+
+/// The widest packs that all rows are made of, in bytes, where all arrays are aligned to `alignment`.
+inline std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment) {
+  const std::int64_t bytes = element_bytes(problem), columns = problem.extents[1];
+  const bool has_pitch = problem.extents[0] > 1;
+  return static_cast<std::uint32_t>(
+      bytes * aligned_elements(alignment, bytes,
+                               {columns, has_pitch ? pitch_of(problem, 0) : 0, has_pitch ? pitch_of(problem, 1) : 0}));
+}
+
+struct RmsNormPolicy {
+  Scope scope = Scope::block;                ///< of a row
+  std::int32_t threads_per_row = 32;         ///< of a warp
+  std::int32_t rows_per_thread = 1;          ///< of a warp, at once
+  std::int32_t cluster_blocks = 1;           ///< of a row
+  Combine combine = Combine::second_kernel;  ///< of a grid
+  std::int32_t block_threads = 256;
+  Staging staging = Staging::direct;  ///< shared: packs that exceed the registers are held in shared memory
+  std::int32_t packs_per_thread = 1;  ///< of a row, in registers; of chunks, loads at once
+  std::int32_t smem_kib = 0;          ///< of a block, at most, that packs are held in
+  MinBlocks min_blocks = MinBlocks::one;
+
+  bool cuts_rows() const { return scope == Scope::grid; }  ///< into chunks that are read twice
+
+  /// However many rows and chunks a member has, its partial results fit.
+  std::size_t workspace_bytes(std::int64_t) const { return cuts_rows() ? kWorkspaceBytes : 0; }
+
+  static const ParameterSpace& space() {
+    using P = RmsNormPolicy;
+    static const ParameterSpace space =
+        space_of<P>(PolicyField{&P::scope, scope_parameter({Scope::block, Scope::warp, Scope::cluster, Scope::grid})},
+                    PolicyField{&P::threads_per_row,
+                                ordinal("threads_per_row", {32, 16, 8, 4, 2, 1}).only_if("scope", {Scope::warp})},
+                    PolicyField{&P::rows_per_thread,
+                                ordinal("rows_per_thread", {1, 2, 4}).only_if("scope", {Scope::warp}).otherwise(1)},
+                    PolicyField{&P::cluster_blocks, ordinal("cluster_blocks", {2, 4, 8, 16})
+                                                        .only_if("scope", {Scope::cluster})
+                                                        .otherwise(1)},
+                    PolicyField{&P::combine, combine_parameter({Combine::second_kernel, Combine::pipeline})
+                                                 .only_if("scope", {Scope::grid})
+                                                 .otherwise(static_cast<std::int32_t>(Combine::second_kernel))},
+                    PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
+                    PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
+                                                 .only_if("scope", {Scope::block, Scope::cluster})},
+                    PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
+                    PolicyField{&P::smem_kib, ordinal("smem_kib", {32, 112, 224})
+                                                  .only_if("staging", {Staging::shared})},
+                    PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
+    return space;
+  }
+};
+
+/// The division of a problem, or of the typical one of a class, by a policy.
+struct Layout : RmsNormPolicy {
+  const Problem& problem;
+  std::int64_t rows = problem.extents[0];
+  std::int64_t pack_bytes = cuts_rows() ? kMaxAlignment : problem.alignment;
+  std::int64_t packs = problem.extents[1] * element_bytes(problem) / pack_bytes;  ///< of a row
+  std::int64_t row_threads = scope == Scope::warp ? threads_per_row : std::int64_t{block_threads} * cluster_blocks;
+  std::int64_t held_packs = cuts_rows() ? 0 : row_threads * (packs_per_thread + shared_packs());
+  std::int64_t tile_rows = scope == Scope::warp ? block_threads / threads_per_row * rows_per_thread : 1;
+  std::int64_t streams = has_residual(problem) ? 2 : 1;  ///< arrays that are read
+
+  Layout(const Problem& of, const Policy& policy) : RmsNormPolicy(policy.as<RmsNormPolicy>()), problem(of) {}
+
+  std::int64_t tiles() const {
+    return at_least_one(divide_up(rows, tile_rows)) * (cuts_rows() ? row_chunks().tiles : cluster_blocks);
+  }
+  bool is_in_shared() const { return staging == Staging::shared; }
+
+  RowChunks row_chunks() const { return row_chunks(rows, problem.extents[1]); }
+  RowChunks row_chunks(std::int64_t of_rows, std::int64_t of_columns) const {
+    constexpr std::int64_t kMostPartials = (kWorkspaceBytes - kWorkspaceHeaderBytes) / sizeof(float);
+    const std::int64_t row_packs = of_columns * element_bytes(problem) / pack_bytes;
+    return {combine, of_rows, at_least_one(divide_up(row_packs, block_threads * packs_per_thread)), kMostPartials};
+  }
+
+  /// Packs for each thread to hold in shared memory: as many as it has room for, or as a row has beside the registers.
+  std::int64_t shared_room() const { return smem_kib * 1024 / (block_threads * pack_bytes); }
+  std::int64_t shared_packs() const {
+    return std::clamp<std::int64_t>(divide_up(packs, row_threads) - packs_per_thread, 0, shared_room());
+  }
+  std::int64_t smem_bytes() const { return shared_packs() * block_threads * pack_bytes; }
+
+  /// The traffic of lanes that take less than a row at a time. Threads with a row each read and write half a sector of
+  /// 32 bytes, and come back for the rest when others have driven it out of L1: 2^20 rows of 64 f16 take 422 µs so, 205
+  /// with two lanes a row and 182 with four; of f32, without a residual, 2.3 times as long as with 16 (H100, CUDA 13.0,
+  /// 2026-11-25).
+  double traffic_of_lanes() const {
+    if (scope != Scope::warp || packs <= threads_per_row) return 1;
+    return threads_per_row == 1 ? 2.2 : traffic_of_runs(threads_per_row * pack_bytes);
+  }
+
+  /// The registers of what a thread holds while rows are loaded, weights included.
+  std::int64_t registers() const {
+    const std::int64_t words = packs_per_thread * divide_up(pack_bytes, 4);
+    return words * (rows_per_thread * streams + (has_weight(problem) ? 1 : 0));
+  }
+
+  Reason is_valid(const DeviceFacts& facts) const {
+    constexpr std::int64_t kMostStaticBytes = 2048, kLeastCopiedBytes = 4;  // beside it; by cp.async
+    return first_reason({check_blocks(facts, block_threads, cluster_blocks),
+                         check_smem(facts, is_in_shared() ? smem_kib * 1024 + kMostStaticBytes : 0),
+                         reason_if(is_in_shared() && pack_bytes < kLeastCopiedBytes,
+                                   "packs are too small for asynchronous copies"),
+                         cuts_rows() ? row_chunks(last_of(problem, 0), last_of(problem, 1)).is_valid() : Reason()});
+  }
+
+  Unit unit() const {
+    if (cuts_rows()) return unit_of_chunks();
+    const std::int64_t element = element_bytes(problem), longest = last_of(problem, 1);
+    const std::string source = fmt::format(
+        "#include \"{}.cuh\"\n\n"
+        "using Kernel = hone::RmsNorm<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;\n"
+        "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
+        is_in_shared() ? "rms_norm_shared" : "rms_norm", info(problem.dtype).cuda_name,
+        index_type(needs_wide_index(problem, 1)), pack_bytes / element, has_weight(problem), has_residual(problem),
+        block_threads, row_threads, packs_per_thread, rows_per_thread,
+        longest * element / pack_bytes > row_threads * (packs_per_thread + shared_room()), sizeof(RmsNormArguments));
+    const std::string body =
+        is_in_shared() ? fmt::format("hone::RmsNormShared<Kernel, {}>::run", block_threads) : "Kernel::run";
+    return unit_of(source, {kernel_entry(body, block_threads, min_blocks)});
+  }
+
+  Unit unit_of_chunks() const {
+    Unit unit = unit_of(
+        fmt::format("#include \"rms_norm_chunks.cuh\"\n\n"
+                    "using Kernel = hone::RmsNormChunks<{}, {}, {}, {}, {}, {}>;\n"
+                    "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
+                    info(problem.dtype).cuda_name, index_type(needs_wide_index(problem, 1)),
+                    problem.alignment >= kMaxAlignment, has_weight(problem), has_residual(problem), block_threads,
+                    sizeof(RmsNormArguments)),
+        {});
+    row_chunks().add_to(unit, packs_per_thread, block_threads, min_blocks);
+    return unit;
+  }
+
+  WorkShape shape_of_chunks() const {
+    return {.block_threads = block_threads,
+            .tiles = tiles(),
+            .bytes_in_flight_per_block = block_threads * packs_per_thread * streams * pack_bytes,
+            .launches = row_chunks().launches(),
+            .dependent_launch = true,
+            .traffic = 1 + 1 / static_cast<double>(2 * streams)};  // as many arrays are written; one is read again
+  }
+
+  WorkShape shape() const {
+    if (cuts_rows()) return shape_of_chunks();
+    const std::int64_t all = at_least_one(packs), held = std::min(all, held_packs);
+    const double read_twice = static_cast<double>(all - held) / static_cast<double>(all);
+    const std::int64_t tile = is_in_shared() ? 4 : 0;  // of the residuals in shared memory: kTile of shared_packs.cuh
+    const std::int64_t residuals = (streams - 1) * std::min(all, row_threads * (packs_per_thread + tile));
+    return {.block_threads = block_threads,
+            .dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes()),
+            .tiles = tiles(),
+            .bytes_in_flight_per_block = tile_rows * (held + residuals) * pack_bytes / cluster_blocks,
+            .dependent_launch = true,
+            .cluster_blocks = cluster_blocks,
+            .traffic = (1 + read_twice / static_cast<double>(2 * streams)) *  // as many arrays are written
+                       traffic_of_lanes(),
+            .independent_blocks = true};
+  }
+
+  std::int64_t grid(std::int64_t max_blocks) const {
+    const std::int64_t cluster = cluster_blocks;
+    return std::min(std::max(cluster, max_blocks / cluster * cluster), tiles());
+  }
+
+  void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const {
+    std::size_t next = 0;
+    RmsNormArguments arguments{};
+    arguments.x = buffers[next++];
+    if (has_residual(problem)) arguments.residual = buffers[next++];
+    if (has_weight(problem)) arguments.weight = buffers[next++];
+    arguments.y = buffers[next++];
+    if (has_residual(problem)) arguments.h = buffers[next++];
+    arguments.rows = static_cast<std::uint64_t>(rows);
+    arguments.columns = static_cast<std::uint64_t>(problem.extents[1]);
+    arguments.in_pitch = pitch_of(problem, 0);
+    arguments.out_pitch = pitch_of(problem, 1);
+    arguments.mean_factor = 1 / static_cast<float>(at_least_one(problem.extents[1]));
+    arguments.eps = static_cast<float>(eps_of(problem));
+    arguments.shared_packs = static_cast<unsigned>(shared_packs());
+    arguments.workspace = workspace;
+    if (cuts_rows()) {
+      arguments.chunks = static_cast<unsigned>(row_chunks().count(grid(max_blocks)));
+      arguments.lag = static_cast<unsigned>(row_chunks().lag(grid(max_blocks)));
+    }
+    for (int entry = 0; entry < (cuts_rows() ? row_chunks().launches() : 1); ++entry)
+      add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks).dynamic_smem_bytes =
+          static_cast<std::uint32_t>(smem_bytes());
+  }
+
+  /// The additions of a pack's squares, of the packs of a thread, of its lanes, warps and blocks; then of chunks.
+  std::int64_t longest_chain(std::int64_t max_blocks) const {
+    const std::int64_t chunks = cuts_rows() ? row_chunks().count(grid(max_blocks)) : 0;
+    return pack_bytes / element_bytes(problem) + divide_up(packs, row_threads * at_least_one(chunks)) + 16 +
+           (chunks > 0 ? divide_up(chunks, block_threads) + 16 : 0);
+  }
+};
+
+}  // namespace hone::rms_norm
