@@ -261,7 +261,7 @@ void print_policies(const KernelFileCheck& check, const CheckOptions& options, s
   if (!failed.empty()) {
     const PolicyCheck& first = *failed.front();
     if (check.not_run > 0)
-      out << fmt::format("  not run after the last of them, which took long: {}\n",
+      out << fmt::format("  not run after the last of them, which the deadline stopped: {}\n",
                          count_text(check.not_run, "policy"));
     out << fmt::format("  {} of {} policies failed; to see it again: {}\n\n{}\n{}\n", failed.size(),
                        check.policies.size(),
