@@ -1,5 +1,6 @@
 // hone check with kernel files: every policy is run and compared, and planted bugs are found with their lines.
 #include <gmock/gmock.h>
+#include <hone/sdk/gpu_compiler.h>
 #include <nlohmann/json.hpp>
 
 #include <sys/wait.h>
@@ -99,6 +100,17 @@ TEST_F(KernelFile, TheCommandThatRepeatsAFailureIsComplete) {
   EXPECT_EQ(without_addresses(repeated(launched).out), without_addresses(launched.out));
 }
 
+TEST_F(KernelFile, WhatNvrtcDoesNotCompileFails) {
+  if (GpuCompiler().identity().empty()) GTEST_SKIP() << "there is no NVRTC";
+  write_file(folder_ / "axpy.cu", "#include <stdio.h>\n" + std::string(kSource));
+  const CommandRun run = hone({"check", path("axpy.json"), "--order", "forward"});
+  EXPECT_EQ(run.code, 6) << run.out << run.err;
+  EXPECT_THAT(run.out, Names("4 of 4 policies", path("axpy.cu") + "(1)", "stdio.h"));
+  const CommandRun unknown = hone({"check", path("axpy.json"), "--arch", "sm90"});
+  EXPECT_EQ(unknown.code, 6) << unknown.out;
+  EXPECT_THAT(unknown.err, Names("sm90", "sm_90"));
+}
+
 TEST_F(KernelFile, AnEndlessLoopIsStoppedAfterTheDeadline) {
   write_file(folder_ / "axpy.cu", replaced(kSource, "++u", "u += x[0] > 1"));
   const CommandRun run = hone({"check", path("axpy.json"), "--deadline", "200ms"});
@@ -111,7 +123,7 @@ TEST_F(KernelFile, AnEndlessLoopIsStoppedAfterTheDeadline) {
 TEST_F(KernelFile, EveryPolicyIsCheckedAfterOneThatFailsThoughItsCheckTookLong) {
   write_file(folder_ / "axpy.cu", replaced(kSource, "if (i < n)", "if (i < n || u == 1)"));
   const Problem problem = list_problems({.family = path("axpy.json"), .sizes = "1003"}).front();
-  const PolicyChecks checks = check_policies(problem, {HostOrder{}}, std::chrono::milliseconds(200));
+  const PolicyChecks checks = check_policies(problem, {HostOrder{}}, std::chrono::milliseconds(200), "sm_90");
   EXPECT_EQ(checks.run.size(), 4U);
   EXPECT_EQ(checks.not_run, 0);
 }

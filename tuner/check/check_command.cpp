@@ -161,9 +161,7 @@ struct KernelFileCheck {
   std::string file;
   Problem problem;
   std::vector<HostOrder> orders;
-  std::vector<PolicyCheck> policies = {};
-  std::int64_t not_run = 0;
-  std::vector<ReasonCount> invalid = {};
+  PolicyChecks checks = {};
 };
 
 /// The most frequent reasons with their counts.
@@ -179,29 +177,32 @@ std::string reasons_text(const std::vector<ReasonCount>& reasons) {
 /// All policies that fail are named, and the first is reported; what to do ends the report.
 void print_policies(const KernelFileCheck& check, const CheckOptions& options, std::ostream& out) {
   out << printable(fmt::format("{}: {} for {}, in the orders {}", check.file,
-                               count_text(std::ssize(check.policies), "policy"), problem_label(check.problem),
+                               count_text(std::ssize(check.checks.run), "policy"), problem_label(check.problem),
                                orders_text(check.orders)))
       << '\n';
   std::vector<const PolicyCheck*> failed;
-  for (const PolicyCheck& each : check.policies)
+  for (const PolicyCheck& each : check.checks.run)
     if (!each.report.ok()) failed.push_back(&each);
-  if (!check.invalid.empty())
-    out << printable("  not valid on the host device, so not run: " + reasons_text(check.invalid)) << '\n';
+  if (!check.checks.invalid.empty())
+    out << printable("  not valid on the host device, so not run: " + reasons_text(check.checks.invalid)) << '\n';
   for (const PolicyCheck* each : failed) out << "  failed: " << each->policy << '\n';
   if (!failed.empty()) {
     const PolicyCheck& first = *failed.front();
-    if (check.not_run > 0)
+    if (check.checks.not_run > 0)
       out << fmt::format("  not run after the last of them, which the deadline stopped: {}\n",
-                         count_text(check.not_run, "policy"));
+                         count_text(check.checks.not_run, "policy"));
     out << fmt::format("  {} of {} policies failed; to see it again: {}\n\n{}\n{}\n", failed.size(),
-                       check.policies.size(),
+                       check.checks.run.size(),
                        printable(replay_command(options, check.orders, first.report.failed_order)), first.policy,
                        first.report.failure);
     return;
   }
-  const PolicyCheck& any = check.policies.front();
+  const PolicyCheck& any = check.checks.run.front();
   const std::string& not_run = any.report.large_not_run;
   out << "  no check found anything, and all agree with the reference\n" << not_traced_line(any.report);
+  const std::string& not_looked_at = check.checks.not_looked_at;
+  out << (not_looked_at.empty() ? fmt::format("  NVRTC compiles them for {}\n", options.architecture)
+                                : fmt::format("  not compiled for {}: {}\n", options.architecture, not_looked_at));
   if (any.large.empty()) out << "  32-bit indices were not checked: the kernel takes no more than 2^31 elements\n";
   else if (!not_run.empty()) out << fmt::format("  32-bit indices were not checked for {}: {}\n", any.large, not_run);
   else out << fmt::format("  32-bit indices were checked for {}, in blocks at the corners of the grid\n", any.large);
@@ -209,17 +210,19 @@ void print_policies(const KernelFileCheck& check, const CheckOptions& options, s
 }
 
 /// The fields of one host check are those of a .cu file.
-nlohmann::ordered_json policies_json(const KernelFileCheck& check) {
+nlohmann::ordered_json policies_json(const KernelFileCheck& check, const CheckOptions& options) {
   nlohmann::ordered_json json{{"file", check.file}, {"problem", problem_label(check.problem)}};
   json["orders"] = nlohmann::ordered_json::array();
   for (const HostOrder& order : check.orders) json["orders"].push_back(to_string(order));
-  json["failed"] = std::ranges::count_if(check.policies, [](const PolicyCheck& each) { return !each.report.ok(); });
-  json["not_run"] = check.not_run;
+  json["gpu"]["architecture"] = options.architecture;
+  if (!check.checks.not_looked_at.empty()) json["gpu"]["not_looked_at"] = check.checks.not_looked_at;
+  json["failed"] = std::ranges::count_if(check.checks.run, [](const PolicyCheck& each) { return !each.report.ok(); });
+  json["not_run"] = check.checks.not_run;
   json["invalid"] = nlohmann::ordered_json::array();
-  for (const ReasonCount& each : check.invalid)
+  for (const ReasonCount& each : check.checks.invalid)
     json["invalid"].push_back({{"count", each.count}, {"reason", each.text()}});
   json["policies"] = nlohmann::ordered_json::array();
-  for (const PolicyCheck& each : check.policies) {
+  for (const PolicyCheck& each : check.checks.run) {
     nlohmann::ordered_json policy{{"policy", each.policy}};
     policy.update(report_json(each.report));
     const bool is_large_run = each.report.ok() && !each.large.empty() && each.report.large_not_run.empty();
@@ -252,18 +255,17 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
     throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; one is checked", size, problems.size()));
   const std::chrono::milliseconds deadline = parse_duration(options.deadline);
   KernelFileCheck check{.file = options.file, .problem = problems.front(), .orders = orders_of(options)};
-  PolicyChecks checks = of_kernel_file(family, [&] { return check_policies(check.problem, check.orders, deadline); });
-  check.policies = std::move(checks.run);
-  for (PolicyCheck& each : check.policies) each.report.failure = with_typed_paths(family, each.report.failure);
-  check.not_run = checks.not_run;
-  check.invalid = std::move(checks.invalid);
-  if (check.policies.empty())
+  check.checks = of_kernel_file(family, [&] {
+    return check_policies(check.problem, check.orders, deadline, options.architecture);
+  });
+  for (PolicyCheck& each : check.checks.run) each.report.failure = with_typed_paths(family, each.report.failure);
+  if (check.checks.run.empty())
     throw CommandError(ExitCode::usage, fmt::format("'{}' for {}: no policy is valid on the host device: {}",
                                                     printable(options.file), problem_label(check.problem),
-                                                    reasons_text(check.invalid)));
-  if (options.json) print_json(policies_json(check), context);
+                                                    reasons_text(check.checks.invalid)));
+  if (options.json) print_json(policies_json(check, options), context);
   else print_policies(check, options, context.out);
-  return exit_code(check.policies);
+  return exit_code(check.checks.run);
 }
 
 }  // namespace

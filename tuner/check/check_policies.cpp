@@ -12,6 +12,7 @@
 #include <span>
 
 #include "tuner/check/check_process.h"
+#include "tuner/check/gpu_check.h"
 #include "tuner/problems/problem_text.h"
 
 namespace hone::tuner {
@@ -142,7 +143,7 @@ HostCheck policy_check(const Problem& problem, const Policy& policy, const std::
 }
 
 PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>& orders,
-                            std::chrono::milliseconds deadline) {
+                            std::chrono::milliseconds deadline, std::string_view architecture) {
   const KernelFamily& family = *problem.family;
   const DeviceFacts facts = Device::open("host")->facts();
   const std::optional<Problem> large = large_problem(problem);
@@ -167,6 +168,8 @@ PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>
       result.report = check_in_child(check, [&](const HostCheckReport& report) {
         return fault_of(problem, candidate_of(problem, policy), check, report);
       });
+      if (result.report.ok() && checks.not_looked_at.empty())
+        checks.not_looked_at = compile_for_gpu_or_say_why_not(check.unit, architecture);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::compile_failed) throw;
       result.report.failure = error.what();

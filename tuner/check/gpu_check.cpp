@@ -30,6 +30,11 @@ std::string occupancy_text(const GpuCheck& check, const CheckOptions& options, c
                      check.facts->max_threads_per_sm, 100.0 * blocks * threads / check.facts->max_threads_per_sm);
 }
 
+/// True for what a machine without NVRTC says, and not for an architecture that NVRTC does not know.
+bool lacks_nvrtc(const Error& error) {
+  return error.code() == ErrorCode::unsupported && GpuCompiler().identity().empty();
+}
+
 }  // namespace
 
 GpuCheck check_for_gpu(const Unit& unit, const CheckOptions& options) {
@@ -45,11 +50,20 @@ GpuCheck check_for_gpu(const Unit& unit, const CheckOptions& options) {
                                                       "--entry '{}<float>'",
                                                       error.what(), entry));
     }
-    const bool lacks_nvrtc = error.code() == ErrorCode::unsupported && GpuCompiler().identity().empty();
-    if (!lacks_nvrtc && !is_template) throw;
+    if (!lacks_nvrtc(error) && !is_template) throw;
     check.not_looked_at = is_template ? "a template has no figures of its own" : error.what();
   }
   return check;
+}
+
+std::string compile_for_gpu_or_say_why_not(const Unit& unit, std::string_view architecture) {
+  try {
+    compile_for_gpu(unit, architecture);
+    return "";
+  } catch (const Error& error) {
+    if (!lacks_nvrtc(error)) throw;
+    return error.what();
+  }
 }
 
 void print_gpu(const GpuCheck& check, const CheckOptions& options, const Launch& launch, std::ostream& out) {
