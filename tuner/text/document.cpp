@@ -6,8 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 
 #ifdef HONE_WITH_TOML
 #include <toml++/toml.h>
@@ -32,6 +36,16 @@ FilePosition position_of(std::string_view text, std::size_t offset) {
     }
   }
   return at;
+}
+
+/// Numbers of a document are doubles. An integer that none of them is must not silently become its neighbour.
+template <std::integral Integer>
+double number_of(Integer value, std::string_view name, FilePosition at) {
+  const auto number = static_cast<double>(value);
+  const std::uint64_t magnitude = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+  const int digits = static_cast<int>(std::bit_width(magnitude)) - std::countr_zero(magnitude);
+  if (digits <= std::numeric_limits<double>::digits) return number;
+  throw error_at(name, at, fmt::format("{} would become {:.0f}; whole numbers are exact up to 2^53", value, number));
 }
 
 /// Lets the parser read a text, and tells how far it is: nlohmann's SAX events carry no position of their own.
@@ -77,8 +91,8 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     throw error_at(name_, position_of(text_, offset() - 4), "null means nothing here; leave the field out");
   }
   bool boolean(bool value) override { return add(value, offset() - (value ? 4 : 5)); }
-  bool number_integer(number_integer_t value) override { return add(static_cast<double>(value), number_begin()); }
-  bool number_unsigned(number_unsigned_t value) override { return add(static_cast<double>(value), number_begin()); }
+  bool number_integer(number_integer_t value) override { return add_integer(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add_integer(value); }
   bool number_float(number_float_t value, const string_t&) override { return add(value, number_begin()); }
   bool string(string_t& value) override { return add(value, string_begin()); }
   bool binary(binary_t&) override { return false; }
@@ -133,6 +147,12 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     return begin;
   }
 
+  template <class Integer>
+  bool add_integer(Integer value) {
+    const std::size_t begin = number_begin();
+    return add(number_of(value, name_, position_of(text_, begin)), begin);
+  }
+
   template <class T>
   bool add(T value, std::size_t begin) {
     place() = {position_of(text_, begin), std::move(value)};
@@ -176,7 +196,7 @@ FilePosition position_of(const toml::source_position& position) {
 FileValue convert(const toml::node& node, std::string_view name) {
   const FilePosition at = position_of(node.source().begin);
   if (const auto* text = node.as_string()) return {at, text->get()};
-  if (const auto* number = node.as_integer()) return {at, static_cast<double>(number->get())};
+  if (const auto* number = node.as_integer()) return {at, number_of(number->get(), name, at)};
   if (const auto* number = node.as_floating_point()) return {at, number->get()};
   if (const auto* flag = node.as_boolean()) return {at, flag->get()};
   if (const auto* array = node.as_array()) {
