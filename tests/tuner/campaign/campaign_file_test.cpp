@@ -135,6 +135,23 @@ TEST(CampaignFileToml, ComplaintsNameLineAndColumn) {
   EXPECT_THAT(toml("budget = = 3\n"), StartsWith("c:1:"));
   EXPECT_THAT(toml("[[problems]]\nsize = 9007199254740993\n"), StartsWith("c:2:8: 9007199254740993 would become"));
 }
+
+TEST(CampaignFileToml, DeepTablesAreRefused) {
+  const std::string lists = std::string(100, '[') + std::string(100, ']');
+  std::string bare, quoted;
+  for (int i = 0; i < 100'000; ++i) bare += "a.", quoted += R"(".,='" . '",' .)";
+  for (const std::string& deep : {bare + "b = 1", quoted + "b = 1", "[" + bare + "b]", "x = {" + bare + "b = 1}",
+                                  R"(x = {y = """it's"""", )" + bare + "b = 1}", "x = " + lists})
+    EXPECT_THAT(complaint(deep, FileFormat::toml), Names("too deep")) << deep.substr(0, 40);
+}
+
+TEST(CampaignFileToml, DotsThatJoinNoKeysAreNotCounted) {
+  const std::string dots(1000, '.');
+  EXPECT_THAT(complaint("# " + dots + "\nbudget = '''\n" + dots + "'''\n", FileFormat::toml), Names("duration"));
+  std::string list;
+  for (int i = 0; i < 1000; ++i) list += "1.5, ";
+  EXPECT_THAT(complaint("budget = [" + list + "]\n", FileFormat::toml), Names("'budget' is a list"));
+}
 #else
 TEST(CampaignFileToml, IsRefusedWithoutToml) {
   EXPECT_THAT(complaint("", FileFormat::toml), Names("built", "without toml++"));
