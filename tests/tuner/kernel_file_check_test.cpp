@@ -239,8 +239,20 @@ TEST_F(KernelFile, WhereNoPolicyIsValidTheReasonsAreCounted) {
   write_file(folder_ / "axpy.json", replaced(replaced(kKernel, "[64, 128]", "[2048, 4096]"),
                                              "block_threads * unroll <= 256", "block_threads * unroll <= 4096"));
   const CommandRun run = hone({"check", path("axpy.json")});
-  EXPECT_EQ(run.code, 2);
+  EXPECT_EQ(run.code, 4);
   EXPECT_THAT(run.err, Names("no policy is valid", "3 of them", "1 of them", "threads", "where"));
+}
+
+TEST_F(KernelFile, ElementsOfABlockThatOverflowAreNoPolicy) {
+  // 64 and 128 threads of them are 64 and 128 elements modulo 2^64.
+  for (const char* elements : {"4611686018427387905", "unroll * 9223372036854775807"}) {
+    write_file(folder_ / "axpy.json", replaced(kKernel, "\"elements_per_thread\": \"unroll\"",
+                                               std::string("\"elements_per_thread\": \"") + elements + '"'));
+    const CommandRun run = hone({"check", path("axpy.json")});
+    EXPECT_EQ(run.code, 4) << run.out;
+    EXPECT_THAT(run.err, Names("elements_per_thread", elements, "overflows"));
+    EXPECT_THAT(run.err, Not(HasSubstr("elements a block")));
+  }
 }
 
 #ifdef HONE_WITH_TOML

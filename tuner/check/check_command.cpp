@@ -260,7 +260,7 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
   });
   for (PolicyCheck& each : check.checks.run) each.report.failure = with_typed_paths(family, each.report.failure);
   if (check.checks.run.empty())
-    throw CommandError(ExitCode::usage, fmt::format("'{}' for {}: no policy is valid on the host device: {}",
+    throw CommandError(ExitCode::input, fmt::format("'{}' for {}: no policy is valid on the host device: {}",
                                                     printable(options.file), problem_label(check.problem),
                                                     reasons_text(check.checks.invalid)));
   if (options.json) print_json(policies_json(check, options), context);
