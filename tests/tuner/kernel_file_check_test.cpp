@@ -240,7 +240,7 @@ TEST_F(KernelFile, WhereNoPolicyIsValidTheReasonsAreCounted) {
                                              "block_threads * unroll <= 256", "block_threads * unroll <= 4096"));
   const CommandRun run = hone({"check", path("axpy.json")});
   EXPECT_EQ(run.code, 4);
-  EXPECT_THAT(run.err, Names("no policy is valid", "3 of them", "1 of them", "threads", "where"));
+  EXPECT_THAT(run.err, Names("no policy is valid", "3 of them", "2048 threads", "1024", "1 of them", "where"));
 }
 
 TEST_F(KernelFile, ElementsOfABlockThatOverflowAreNoPolicy) {

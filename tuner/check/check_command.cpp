@@ -164,12 +164,15 @@ struct KernelFileCheck {
   PolicyChecks checks = {};
 };
 
-/// The most frequent reasons with their counts.
+/// The most frequent reasons with their counts, and the numbers of the first policy that has each.
 std::string reasons_text(const std::vector<ReasonCount>& reasons) {
   constexpr std::size_t kMost = 4;
   std::vector<std::string> texts;
-  for (const ReasonCount& reason : reasons)
-    if (texts.size() < kMost) texts.push_back(fmt::format("{} of them: {}", reason.count, reason.text()));
+  for (ReasonCount reason : reasons) {
+    if (texts.size() == kMost) break;
+    const bool varies = std::exchange(reason.varies, false);
+    texts.push_back(fmt::format("{} of them{}: {}", reason.count, varies ? ", the first" : "", reason.text()));
+  }
   if (reasons.size() > kMost) texts.push_back(fmt::format("{} more reasons", reasons.size() - kMost));
   return fmt::format("{}", fmt::join(texts, "; "));
 }
