@@ -41,7 +41,7 @@ Launch launch_of(const CheckOptions& options) {
   Launch launch;
   launch.grid = parse_extents("--grid", options.grid);
   if (!options.block.empty()) launch.block = parse_block("--block", options.block);
-  launch.dynamic_smem_bytes = parse_unsigned("--smem", options.smem);
+  launch.dynamic_smem_bytes = parse_smem_bytes("--smem", options.smem);
   if (launch.grid.x < 1 || launch.grid.y < 1 || launch.grid.z < 1)
     throw CommandError(ExitCode::usage, "--grid: a grid has at least one block");
   return launch;
