@@ -162,6 +162,10 @@ TEST_F(ArrayCommand, TheCacheIsNotReplacedByTheResult) {
 TEST_F(ArrayCommand, WhatCannotBeIsRefused) {
   const std::string file = save("a.npy", {2, 3}, ramp(6));
   EXPECT_EQ(run({"reduce", file, "--axis", "2"}).code, 2);
+  const std::string empty = save<float>("empty.npy", {5, 0}, {});
+  const auto none = run({"reduce", empty, "--axis", "1", "--op", "argmax", "-o", out()});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, Names("empty.npy", "(5, 0)", "axis 1", "argmax"));
   EXPECT_EQ(run({"reduce", file, "--axis", "0", "--op", "sum,max", "-o", out()}).code, 2);
   EXPECT_EQ(run({"softmax", save("i.npy", {2, 2}, std::vector<std::int32_t>{1, 2, 3, 4})}).code, 2);
   for (const char* scale : {"inf", "1e400", "1e38"}) {
