@@ -47,7 +47,7 @@ TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
     EXPECT_EQ(run.code, 2) << run.out;
     return run.err;
   };
-  EXPECT_THAT(refusal({x, "-o", out}), Names("1 input files", "x, y"));
+  EXPECT_THAT(refusal({x, "-o", out}), Names("1 input file is given", "x, y"));
   EXPECT_THAT(refusal({x, x}), Names("0 outputs", "y"));
   EXPECT_THAT(refusal({x, y, "-o", out, "--set", "a=1"}), Names("y.npy", "2 elements", "has 3"));
   EXPECT_THAT(refusal({x, x, "-o", out}), Names("--set a="));

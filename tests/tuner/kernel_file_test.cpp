@@ -189,6 +189,8 @@ TEST_F(KernelFile, AKernelThatNeverReturnsStoresNothing) {
   const CommandRun run = tune({"--patience", "1s"});
   EXPECT_NE(run.code, 0) << run.out;
   EXPECT_THAT(run.err, Names("axpy"));
+  const std::size_t first = run.err.find("its process hung");
+  EXPECT_LT(run.err.find('\n', first), run.err.find("its process hung", first + 1)) << "once in a line: " << run.err;
   EXPECT_THAT(hone({"inspect"}).out, Not(HasSubstr("axpy run")));
 }
 

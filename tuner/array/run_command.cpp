@@ -71,13 +71,15 @@ std::string names_of(const std::vector<const KernelArgument*>& arguments) {
 
 void require_count(std::size_t found, const std::vector<const KernelArgument*>& wanted, std::string_view what) {
   if (found == wanted.size()) return;
-  throw CommandError(ExitCode::usage, fmt::format("{} {} given, and the kernel has {}: {}", found, what, wanted.size(),
-                                                  names_of(wanted)));
+  throw CommandError(ExitCode::usage,
+                     fmt::format("{} {} given, and the kernel has {}: {}",
+                                 count_text(static_cast<std::int64_t>(found), what), found == 1 ? "is" : "are",
+                                 wanted.size(), names_of(wanted)));
 }
 
 /// Opens the inputs in the order of the arguments.
 std::vector<InputFile> open_inputs(const RunOptions& options, const std::vector<const KernelArgument*>& arguments) {
-  require_count(options.files.size() - 1, arguments, "input files are");
+  require_count(options.files.size() - 1, arguments, "input file");
   if (std::ranges::count_if(options.files, is_standard_input) > 1)
     throw CommandError(ExitCode::usage, "the standard input (-) is given twice, and is one array; give files for the "
                                         "others");
@@ -216,7 +218,7 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
   const std::vector<const KernelArgument*> read = arguments_of(spec, {Kind::in, Kind::inout});
   const std::vector<const KernelArgument*> written = arguments_of(spec, {Kind::inout, Kind::out});
   const std::vector<InputFile> inputs = open_inputs(options, read);
-  require_count(options.outputs.size(), written, "outputs (-o) are");
+  require_count(options.outputs.size(), written, "output");
   Problem problem = called_problem(options, spec, inputs, read);
   if (const std::string refusal = problem.family->refuse(problem); !refusal.empty())
     throw CommandError(ExitCode::usage, refusal);

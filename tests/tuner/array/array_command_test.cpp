@@ -132,6 +132,10 @@ TEST_F(ArrayCommand, EmptyArraysHaveEmptyResults) {
   EXPECT_EQ(Json::parse(softmax.out)["results"][0]["policy"], Json());
 }
 
+TEST_F(ArrayCommand, OneElementIsNoElements) {
+  EXPECT_THAT(run({"reduce", save("one.npy", {1}, ramp(1))}).out, Names("1 element of f32"));
+}
+
 TEST_F(ArrayCommand, TheArrayThatWasReadIsNotReplacedByTheResult) {
   const std::string file = save("a.npy", {2, 3}, ramp(6)), link = (folder_ / "link.npy").string();
   std::filesystem::create_symlink(file, link);
