@@ -96,10 +96,12 @@ bool is_text_of_winners(const std::filesystem::path& path) {
 
 }  // namespace
 
-StoreError store_error(const std::filesystem::path& path, StoreFault fault, std::string_view detail) {
+StoreError store_error(const std::filesystem::path& path, StoreFault fault, std::string_view detail,
+                       std::string_view advice) {
   const FaultText& text = kFaultTexts[static_cast<std::size_t>(fault)];
   return StoreError(fault, path, std::string(detail),
-                    fmt::format("the cache {} {}: {}; {}", path.native(), text.found, detail, text.advice));
+                    fmt::format("the cache {} {}: {}; {}", path.native(), text.found, detail,
+                                advice.empty() ? text.advice : advice));
 }
 
 StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection) {

@@ -10,8 +10,9 @@ struct sqlite3;
 
 namespace hone::cache {
 
-/// "the cache <path> <what is wrong>: <detail>; <what to do>".
-StoreError store_error(const std::filesystem::path& path, StoreFault fault, std::string_view detail);
+/// "the cache <path> <what is wrong>: <detail>; <what to do>". `advice`: what to do instead of the usual for the fault.
+StoreError store_error(const std::filesystem::path& path, StoreFault fault, std::string_view detail,
+                       std::string_view advice = "");
 
 /// The error that the last call on `connection` left behind (nullptr: it could not even be allocated).
 StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection);

@@ -40,20 +40,26 @@ std::optional<Facts> look(const fs::path& asked, const fs::path& path) {
   throw store_error(asked, StoreFault::unopenable, std::generic_category().message(errno));
 }
 
-/// Why what is at `path` cannot be trusted; "" when it can. A link has no rights of its own.
-std::string distrust(const fs::path& path, const Facts& facts) {
+struct Distrust {
+  std::string reason;           ///< "": none
+  std::string_view advice = {};  ///< as Place::advice
+};
+
+/// Why what is at `path` cannot be trusted. A link has no rights of its own.
+Distrust distrust(const fs::path& path, const Facts& facts) {
   if (facts.st_uid != 0 && facts.st_uid != ::geteuid())
-    return fmt::format("{} belongs to user {}", path.native(), facts.st_uid);
+    return {fmt::format("{} belongs to user {}", path.native(), facts.st_uid)};
   const bool is_sticky = S_ISDIR(facts.st_mode) && (facts.st_mode & S_ISVTX) != 0;
   if (!S_ISLNK(facts.st_mode) && !is_sticky) {
     if ((facts.st_mode & S_IWOTH) != 0)
-      return fmt::format("users other than the owner may write to {}", path.native());
+      return {fmt::format("users other than the owner may write to {}", path.native())};
     if ((facts.st_mode & S_IWGRP) != 0 && !is_private_group(path, facts.st_gid, facts.st_uid))
-      return fmt::format("users other than the owner may write to {}: its group {} may", path.native(), facts.st_gid);
+      return {fmt::format("users other than the owner may write to {}: its group {} may", path.native(), facts.st_gid)};
   }
   if (S_ISREG(facts.st_mode) && facts.st_nlink != 1)
-    return fmt::format("{} has {} names (hard links)", path.native(), facts.st_nlink);
-  return "";
+    return {fmt::format("{} has {} names (hard links)", path.native(), facts.st_nlink),
+            "remove the other names (find -samefile shows them), or name a copy of the file"};
+  return {};
 }
 
 /// From the root down to the file.
@@ -95,7 +101,7 @@ class Walk {
   }
 
   void doubt(const fs::path& path, const Facts& facts) {
-    if (distrust_.empty()) distrust_ = distrust(path, facts);
+    if (distrust_.reason.empty()) distrust_ = distrust(path, facts);
   }
 
   Facts enter(const fs::path& folder) {
@@ -119,7 +125,7 @@ class Walk {
   Place missing(const fs::path& next) {
     Place place{.path = next, .distrust = {}};
     for (const fs::path& step : steps_) place.path /= step;
-    place.distrust = distrust_;
+    place.distrust = distrust_.reason;
     return place;
   }
 
@@ -133,13 +139,14 @@ class Walk {
             .is_read_only = (facts.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0,
             .device = facts.st_dev,
             .inode = facts.st_ino,
-            .distrust = distrust_};
+            .distrust = distrust_.reason,
+            .advice = distrust_.advice};
   }
 
   const fs::path& asked_;
   fs::path here_;
   std::deque<fs::path> steps_;
-  std::string distrust_;
+  Distrust distrust_;
   int links_ = 0;
 };
 
@@ -150,7 +157,7 @@ Place find_place(const fs::path& path) { return Walk(path).run(); }
 bool file_exists(const fs::path& path) { return find_place(fs::absolute(path)).exists; }
 
 void require_trust(const Place& place) {
-  if (!place.distrust.empty()) throw store_error(place.path, StoreFault::untrusted, place.distrust);
+  if (!place.distrust.empty()) throw store_error(place.path, StoreFault::untrusted, place.distrust, place.advice);
 }
 
 void require_writer(const Place& place) {
@@ -167,7 +174,7 @@ std::string companion_distrust(const fs::path& path, bool& exists) {
   const std::optional<Facts> facts = look(path, path);
   exists = facts.has_value();
   if (!exists) return "";
-  return S_ISREG(facts->st_mode) ? distrust(path, *facts) : path.native() + " is not a regular file; remove it";
+  return S_ISREG(facts->st_mode) ? distrust(path, *facts).reason : path.native() + " is not a regular file; remove it";
 }
 
 void require_finished(const fs::path& path) {

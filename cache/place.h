@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace hone::cache {
 
@@ -18,6 +19,7 @@ struct Place {
   ::dev_t device = 0;
   ::ino_t inode = 0;
   std::string distrust;  ///< why somebody else may have written the file, or may write one there; "": nobody else can
+  std::string_view advice = {};  ///< what to do about `distrust`, where it is not the usual
 };
 
 /// Follows an absolute `path` one folder at a time. There is no file when a folder on the way is missing or is none.

@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   std::cout.flush();
   if (!std::cout) {
     std::cerr << "hone: the output could not be written; is the disk full?\n";
-    return code != 0 ? code : static_cast<int>(hone::tuner::ExitCode::failed);
+    return code != 0 ? code : static_cast<int>(hone::tuner::ExitCode::input);
   }
   return code;
 }

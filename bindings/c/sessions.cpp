@@ -100,7 +100,7 @@ Json json_of(const Tuning& tuning) {
           {"trials", std::move(trials)}};
 }
 
-/// A copy for the caller. Messages of compilers may hold any bytes.
+/// A copy for the caller. Messages of compilers and names of files may hold any bytes.
 char* text_of(const Json& json) { return copied(json.dump(-1, ' ', false, Json::error_handler_t::replace)); }
 
 }  // namespace
@@ -127,7 +127,7 @@ hone_status hone_session_pin(hone_session* session) {
 hone_status hone_session_counters(const hone_session* session, char** json) {
   return guarded([&] {
     const SessionCounters counters = required(session, "session").session.counters();
-    required(json, "json") = copied(Json{
+    required(json, "json") = c::text_of(Json{
         {"cache_hits", counters.cache_hits},
         {"tunings", counters.tunings},
         {"heuristics", counters.heuristics},
@@ -140,8 +140,7 @@ hone_status hone_session_counters(const hone_session* session, char** json) {
         {"stale_hits", counters.stale_hits},
         {"waits", counters.waits},
         {"not_stored", counters.not_stored},
-        {"last_cache_failure",
-         counters.last_cache_failure}}.dump());
+        {"last_cache_failure", counters.last_cache_failure}});
   });
 }
 

@@ -41,6 +41,7 @@ PruneCounts prune(const fs::path& given_path, const PruneRules& rules) {
   PruneCounts counts;
   const fs::path real_path = resolved_path(given_path);
   if (!file_exists(real_path)) return counts;
+  if (size_of(real_path) == 0 && !rules.limit_bytes) return counts;  // opening it would fill it
   std::optional<ScratchFolder> folder;
   if (rules.dry_run) folder.emplace(real_path);
   const fs::path path = folder ? folder->copy_of(real_path) : real_path;

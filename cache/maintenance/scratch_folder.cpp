@@ -1,5 +1,7 @@
 #include "cache/maintenance/scratch_folder.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <string>
@@ -21,6 +23,7 @@ ScratchFolder::ScratchFolder(const std::filesystem::path& on_behalf_of) {
                       "no temporary folder can be made to work in, set TMPDIR to one that can be written: " + reason);
   }
   path_ = name;
+  ::chmod(path_.c_str(), S_IRWXU);  // the umask may have taken rights from the owner
 }
 
 std::filesystem::path ScratchFolder::copy_of(const std::filesystem::path& path) const {

@@ -21,12 +21,13 @@ void check_target(const fs::path& source, const fs::path& target) {
   if (!file_exists(target)) return;
   std::error_code error;
   if (fs::equivalent(source, target, error)) {
-    throw store_error(target, StoreFault::read_only, "a snapshot of it needs another name");
+    throw store_error(target, StoreFault::read_only, "a snapshot of it needs another name", "name another file");
   }
   const ReadingFile earlier(target);
   if (!find_place(target).is_read_only)
     throw store_error(target, StoreFault::read_only,
-                      "it is a cache that may be written to, and snapshots replace read-only files (mode 0444) alone");
+                      "it is a cache that may be written to, and snapshots replace read-only files (mode 0444) alone",
+                      "name another file, or remove this one first");
 }
 
 }  // namespace

@@ -66,8 +66,12 @@ CompileFolder::CompileFolder() {
     throw no_room(parent, std::strerror(errno));
   }
   path_ = pattern;
+  // The umask may have taken rights from the owner.
+  chmod(path_.c_str(), S_IRWXU);
   lock_ = open((path_ / kLockName).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (lock_ >= 0) flock(lock_, LOCK_EX | LOCK_NB);
+  if (lock_ < 0) return;
+  fchmod(lock_, S_IRUSR | S_IWUSR);
+  flock(lock_, LOCK_EX | LOCK_NB);
 }
 
 CompileFolder::~CompileFolder() {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,9 +54,32 @@ class FileActions {
   posix_spawn_file_actions_t actions_;
 };
 
+/// Makes the empty file, whatever the umask is. True if the umask took rights of the owner from it: a program that this
+/// process starts could not read what it writes.
+bool make_log(const fs::path& path) {
+  std::error_code ignored;
+  fs::remove(path, ignored);
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file < 0) return false;  // the program's failure tells
+  struct stat status {};
+  const bool lacks_rights = fstat(file, &status) == 0 && (status.st_mode & (S_IRUSR | S_IWUSR)) != (S_IRUSR | S_IWUSR);
+  if (lacks_rights) fchmod(file, S_IRUSR | S_IWUSR);
+  close(file);
+  return lacks_rights;
+}
+
+/// Folders that the owner can use, whatever the umask is.
+void make_folders(const fs::path& path) {
+  if (path.empty() || fs::exists(path)) return;
+  make_folders(path.parent_path());
+  if (mkdir(path.c_str(), S_IRWXU) == 0) chmod(path.c_str(), S_IRWXU);
+}
+
 }  // namespace
 
 int run_program(const fs::path& folder, std::vector<std::string> command, const fs::path& log) {
+  // The umask is that of all threads, and posix_spawn() changes no umask.
+  if (make_log(log)) command.insert(command.begin(), {"/bin/sh", "-c", "umask 077; exec \"$0\" \"$@\""});
   FileActions actions;
   posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -88,11 +112,11 @@ fs::path find_on_path(const std::string& name) {
 }
 
 void write_file(const fs::path& path, std::string_view text) {
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
+  make_folders(path.parent_path());
   std::ofstream file(path, std::ios::binary);
   file << text;
   if (!file.flush()) throw no_room(path.parent_path(), std::strerror(errno));
+  chmod(path.c_str(), S_IRUSR | S_IWUSR);
 }
 
 Error no_room(const fs::path& folder, std::string_view why) {

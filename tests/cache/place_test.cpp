@@ -1,5 +1,6 @@
 #include "cache/place.h"
 
+#include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -156,6 +157,13 @@ TEST_F(CacheTrust, GroupOfSomebodyElseMayNotWrite) {
 TEST_F(CacheTrust, HardLink) {
   fs::create_hard_link(file_, folder_ / "other.sqlite");
   expect_untrusted(file_, "has 2 names (hard links)");
+  try {
+    store_.find(query_);
+    FAIL() << "it is trusted";
+  } catch (const StoreError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("remove the other names"));
+    EXPECT_THAT(error.what(), testing::Not(testing::HasSubstr("chmod")));
+  }
 }
 
 TEST_F(CacheTrust, ForeignOwner) {

@@ -1,10 +1,11 @@
-// Ctrl-C, sent to the real command as a process.
+// The real command as a process: Ctrl-C, and an output that cannot be written.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -117,6 +118,13 @@ TEST(InterruptWatcher, LeavesNothingBehind) {
   pthread_sigmask(SIG_SETMASK, nullptr, &after);
   EXPECT_EQ(sigismember(&before, SIGINT), sigismember(&after, SIGINT));
   EXPECT_EQ(sigismember(&before, SIGUSR2), sigismember(&after, SIGUSR2));
+}
+
+TEST(HoneCommand, OutputThatCannotBeWrittenIsCode4) {
+  for (const char* words : {"--help", "devices --known"}) {
+    const std::string command = std::string(HONE_COMMAND " ") + words + " > /dev/full 2> /dev/null";
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 4) << words;
+  }
 }
 
 }  // namespace

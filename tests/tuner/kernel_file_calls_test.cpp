@@ -47,7 +47,7 @@ TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
     EXPECT_EQ(run.code, 2) << run.out;
     return run.err;
   };
-  EXPECT_THAT(refusal({x, "-o", out}), Names("1 input files", "x, y"));
+  EXPECT_THAT(refusal({x, "-o", out}), Names("1 input file is given", "x, y"));
   EXPECT_THAT(refusal({x, x}), Names("0 outputs", "y"));
   EXPECT_THAT(refusal({x, y, "-o", out, "--set", "a=1"}), Names("y.npy", "2 elements", "has 3"));
   EXPECT_THAT(refusal({x, x, "-o", out}), Names("--set a="));
@@ -63,14 +63,19 @@ TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
   EXPECT_EQ(unstored.code, 6);
   EXPECT_THAT(unstored.err, Names("hone tune " + kernel + " --size 3", "can be used"));
   EXPECT_THAT(unstored.err, Not(HasSubstr(only_read)));
-  write_file(folder_ / "empty.npy", npy_file<float>("<f4", {}));
-  const std::string empty = path("empty.npy");
-  EXPECT_THAT(refusal({empty, empty, "-o", out, "--set", "a=1"}), Names("empty.npy", "no elements"));
   write_file(folder_ / "wide.npy", npy_file<double>("<f8", {1, 2, 3}));
   const std::string wide = refusal({x, path("wide.npy"), "-o", out, "--set", "a=1"});
   EXPECT_THAT(wide, Names("wide.npy", "f64", "argument y", "f32"));
   EXPECT_THAT(wide, Not(HasSubstr("--dtype")));
   EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST_F(KernelFile, ArraysWithoutElementsGiveOneWithoutElements) {
+  write_file(folder_ / "empty.npy", npy_file<float>("<f4", {}));
+  const CommandRun run = hone({"run", path("axpy.json"), path("empty.npy"), path("empty.npy"), "-o", path("out.npy"),
+                               "--set", "a=1", "--device", "host", "--on-miss", "error"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(content(path("out.npy")), content(path("empty.npy")));
 }
 
 TEST_F(KernelFile, NumbersThatAScalarCannotBeAreRefused) {

@@ -1,5 +1,6 @@
 // hone check with kernel files: every policy is run and compared, and planted bugs are found with their lines.
 #include <gmock/gmock.h>
+#include <hone/sdk/gpu_compiler.h>
 #include <nlohmann/json.hpp>
 
 #include <sys/wait.h>
@@ -99,6 +100,17 @@ TEST_F(KernelFile, TheCommandThatRepeatsAFailureIsComplete) {
   EXPECT_EQ(without_addresses(repeated(launched).out), without_addresses(launched.out));
 }
 
+TEST_F(KernelFile, WhatNvrtcDoesNotCompileFails) {
+  if (GpuCompiler().identity().empty()) GTEST_SKIP() << "there is no NVRTC";
+  write_file(folder_ / "axpy.cu", "#include <stdio.h>\n" + std::string(kSource));
+  const CommandRun run = hone({"check", path("axpy.json"), "--order", "forward"});
+  EXPECT_EQ(run.code, 6) << run.out << run.err;
+  EXPECT_THAT(run.out, Names("4 of 4 policies", path("axpy.cu") + "(1)", "stdio.h"));
+  const CommandRun unknown = hone({"check", path("axpy.json"), "--arch", "sm90"});
+  EXPECT_EQ(unknown.code, 6) << unknown.out;
+  EXPECT_THAT(unknown.err, Names("sm90", "sm_90"));
+}
+
 TEST_F(KernelFile, AnEndlessLoopIsStoppedAfterTheDeadline) {
   write_file(folder_ / "axpy.cu", replaced(kSource, "++u", "u += x[0] > 1"));
   const CommandRun run = hone({"check", path("axpy.json"), "--deadline", "200ms"});
@@ -108,12 +120,12 @@ TEST_F(KernelFile, AnEndlessLoopIsStoppedAfterTheDeadline) {
   EXPECT_EQ(hone({"check", path("axpy.json"), "--deadline", "soon"}).code, 2);
 }
 
-TEST_F(KernelFile, NoPolicyIsCheckedAfterOneThatTookLongAndFailed) {
+TEST_F(KernelFile, EveryPolicyIsCheckedAfterOneThatFailsThoughItsCheckTookLong) {
   write_file(folder_ / "axpy.cu", replaced(kSource, "if (i < n)", "if (i < n || u == 1)"));
   const Problem problem = list_problems({.family = path("axpy.json"), .sizes = "1003"}).front();
-  const PolicyChecks checks = check_policies(problem, {HostOrder{}}, std::chrono::milliseconds(0));
-  EXPECT_EQ(checks.run.size(), 2u) << "the first passes";
-  EXPECT_EQ(checks.not_run, 2);
+  const PolicyChecks checks = check_policies(problem, {HostOrder{}}, std::chrono::milliseconds(200), "sm_90");
+  EXPECT_EQ(checks.run.size(), 4U);
+  EXPECT_EQ(checks.not_run, 0);
 }
 
 constexpr std::string_view kFlip = R"(extern "C" __global__
@@ -227,8 +239,20 @@ TEST_F(KernelFile, WhereNoPolicyIsValidTheReasonsAreCounted) {
   write_file(folder_ / "axpy.json", replaced(replaced(kKernel, "[64, 128]", "[2048, 4096]"),
                                              "block_threads * unroll <= 256", "block_threads * unroll <= 4096"));
   const CommandRun run = hone({"check", path("axpy.json")});
-  EXPECT_EQ(run.code, 2);
-  EXPECT_THAT(run.err, Names("no policy is valid", "3 of them", "1 of them", "threads", "where"));
+  EXPECT_EQ(run.code, 4);
+  EXPECT_THAT(run.err, Names("no policy is valid", "3 of them", "2048 threads", "1024", "1 of them", "where"));
+}
+
+TEST_F(KernelFile, ElementsOfABlockThatOverflowAreNoPolicy) {
+  // 64 and 128 threads of them are 64 and 128 elements modulo 2^64.
+  for (const char* elements : {"4611686018427387905", "unroll * 9223372036854775807"}) {
+    write_file(folder_ / "axpy.json", replaced(kKernel, "\"elements_per_thread\": \"unroll\"",
+                                               std::string("\"elements_per_thread\": \"") + elements + '"'));
+    const CommandRun run = hone({"check", path("axpy.json")});
+    EXPECT_EQ(run.code, 4) << run.out;
+    EXPECT_THAT(run.err, Names("elements_per_thread", elements, "overflows"));
+    EXPECT_THAT(run.err, Not(HasSubstr("elements a block")));
+  }
 }
 
 #ifdef HONE_WITH_TOML

@@ -170,6 +170,17 @@ TEST_F(KernelFile, WhatIsWrittenOutCompilesWithoutHone) {
 #endif
 }
 
+TEST_F(KernelFile, IsTunedWhereThePathsAreNoUtf8) {
+  const std::filesystem::path folder = folder_ / "h\xf6me", cache = folder / "\xff.sqlite";
+  std::filesystem::create_directory(folder);
+  write_file(folder / "axpy.cu", kSource);
+  write_file(folder / "axpy.json", kKernel);
+  const CommandRun run = hone({"tune", (folder / "axpy.json").string(), "--size", "1000", "--device", "host",
+                               "--budget", "1s", "--cache", cache.string()});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_TRUE(std::filesystem::exists(cache));
+}
+
 TEST_F(KernelFile, AKernelThatNeverReturnsStoresNothing) {
   write_file(folder_ / "axpy.cu",
              replaced(kSource, "if (i < n)", "while (x[0] == x[0]) __threadfence();\n    if (i < n)"));
@@ -178,6 +189,8 @@ TEST_F(KernelFile, AKernelThatNeverReturnsStoresNothing) {
   const CommandRun run = tune({"--patience", "1s"});
   EXPECT_NE(run.code, 0) << run.out;
   EXPECT_THAT(run.err, Names("axpy"));
+  const std::size_t first = run.err.find("its process hung");
+  EXPECT_LT(run.err.find('\n', first), run.err.find("its process hung", first + 1)) << "once in a line: " << run.err;
   EXPECT_THAT(hone({"inspect"}).out, Not(HasSubstr("axpy run")));
 }
 

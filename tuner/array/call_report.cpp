@@ -55,8 +55,9 @@ void CallReport::add(std::string_view op, const std::string& result, const Json&
 }
 
 void CallReport::print_text(Align results, const Context& context) const {
-  context.out << fmt::format("{}: {} elements of {}, {} ({})\n", printable(input_.path.string()), input_.elements,
-                             info(input_.dtype).name, format_bytes(input_.size_bytes()), input_.layout);
+  context.out << fmt::format("{}: {} of {}, {} ({})\n", printable(input_.path.string()),
+                             count_text(input_.elements, "element"), info(input_.dtype).name,
+                             format_bytes(input_.size_bytes()), input_.layout);
   context.out << fmt::format("{}: {}\n\n", device_.name(), printable(device_.facts().name));
   Table table({{"op"},
                {"result", results},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tuner/array/axis.h"
+#include "tuner/array/npy.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
@@ -47,6 +48,10 @@ ExitCode reduce_along_axis(const InputFile& input, ReduceSpec spec, const std::v
   spec.dtype = input.dtype;
   std::vector<ArrayCall> calls;
   for (const ReduceOp op : ops) {
+    if (info(op).needs_elements && split.along == 0 && split.outer * split.inner > 0)
+      throw CommandError(ExitCode::usage,
+                         fmt::format("'{}' has the shape {}: along axis {} there are no elements to take the {} of",
+                                     printable(input.path.string()), npy_shape_text(input.shape), axis, name(op)));
     spec.op = op;
     calls.push_back(call_of(spec, split));
     calls.back().shape = result_shape(input, axis, info(op).outputs);

@@ -71,13 +71,15 @@ std::string names_of(const std::vector<const KernelArgument*>& arguments) {
 
 void require_count(std::size_t found, const std::vector<const KernelArgument*>& wanted, std::string_view what) {
   if (found == wanted.size()) return;
-  throw CommandError(ExitCode::usage, fmt::format("{} {} given, and the kernel has {}: {}", found, what, wanted.size(),
-                                                  names_of(wanted)));
+  throw CommandError(ExitCode::usage,
+                     fmt::format("{} {} given, and the kernel has {}: {}",
+                                 count_text(static_cast<std::int64_t>(found), what), found == 1 ? "is" : "are",
+                                 wanted.size(), names_of(wanted)));
 }
 
 /// Opens the inputs in the order of the arguments.
 std::vector<InputFile> open_inputs(const RunOptions& options, const std::vector<const KernelArgument*>& arguments) {
-  require_count(options.files.size() - 1, arguments, "input files are");
+  require_count(options.files.size() - 1, arguments, "input file");
   if (std::ranges::count_if(options.files, is_standard_input) > 1)
     throw CommandError(ExitCode::usage, "the standard input (-) is given twice, and is one array; give files for the "
                                         "others");
@@ -89,29 +91,37 @@ std::vector<InputFile> open_inputs(const RunOptions& options, const std::vector<
   return inputs;
 }
 
-/// The size of the call: as typed, or the shape of the first input that has as many elements as the extents say. The
-/// last axis of an array is the first extent, x.
-std::string size_of(const RunOptions& options, const KernelSpec& spec, const std::vector<InputFile>& inputs,
-                    const std::vector<const KernelArgument*>& arguments) {
-  if (!options.size.empty()) return options.size;
+/// The extents of the call, x first: the shape of the first input that has as many elements as they say. The last axis
+/// of an array is the first extent. Empty if there is no such input.
+std::vector<std::int64_t> extents_of_inputs(const KernelSpec& spec, const std::vector<InputFile>& inputs,
+                                            const std::vector<const KernelArgument*>& arguments) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!arguments[i]->elements.empty()) continue;
-    if (inputs[i].elements == 0)
-      throw CommandError(ExitCode::usage, fmt::format("'{}' has no elements, so there is nothing to run",
-                                                      printable(inputs[i].path.string())));
-    if (spec.extents.size() == 1) return fmt::format("{}", inputs[i].elements);
-    if (inputs[i].shape.size() == spec.extents.size())
-      return fmt::format("{}", fmt::join(inputs[i].shape.rbegin(), inputs[i].shape.rend(), "x"));
+    if (spec.extents.size() == 1) return {inputs[i].elements};
+    if (inputs[i].shape.size() == spec.extents.size()) return {inputs[i].shape.rbegin(), inputs[i].shape.rend()};
   }
-  throw CommandError(ExitCode::usage, fmt::format("the size of the call does not follow from the inputs; give --size, "
-                                                  "which is {}",
-                                                  fmt::join(spec.extents, " x ")));
+  return {};
 }
 
-Problem called_problem(const std::string& kernel_file, const std::string& size) {
-  const std::vector<Problem> problems = list_problems({.family = kernel_file, .sizes = size});
-  if (problems.size() == 1) return problems.front();
-  throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; a call has one", size, problems.size()));
+/// The call of the size as typed, or of the inputs.
+Problem called_problem(const RunOptions& options, const KernelSpec& spec, const std::vector<InputFile>& inputs,
+                       const std::vector<const KernelArgument*>& arguments) {
+  const std::vector<std::int64_t> extents =
+      options.size.empty() ? extents_of_inputs(spec, inputs, arguments) : std::vector<std::int64_t>();
+  if (options.size.empty() && extents.empty())
+    throw CommandError(ExitCode::usage,
+                       fmt::format("the size of the call does not follow from the inputs; give --size, which is {}",
+                                   fmt::join(spec.extents, " x ")));
+  // Sizes of problems to tune are at least 1; arrays, and so calls, may have no elements.
+  std::vector<std::int64_t> tuned = extents;
+  for (std::int64_t& extent : tuned) extent = std::max<std::int64_t>(1, extent);
+  const std::string size = extents.empty() ? options.size : fmt::format("{}", fmt::join(tuned, "x"));
+  const std::vector<Problem> problems = list_problems({.family = options.files.front(), .sizes = size});
+  if (problems.size() != 1)
+    throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; a call has one", size, problems.size()));
+  Problem problem = problems.front();
+  std::copy(extents.begin(), extents.end(), problem.extents.begin());
+  return problem;
 }
 
 void set_scalars(const RunOptions& options, const KernelSpec& spec, Problem& problem) {
@@ -208,8 +218,10 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
   const std::vector<const KernelArgument*> read = arguments_of(spec, {Kind::in, Kind::inout});
   const std::vector<const KernelArgument*> written = arguments_of(spec, {Kind::inout, Kind::out});
   const std::vector<InputFile> inputs = open_inputs(options, read);
-  require_count(options.outputs.size(), written, "outputs (-o) are");
-  Problem problem = called_problem(options.files.front(), size_of(options, spec, inputs, read));
+  require_count(options.outputs.size(), written, "output");
+  Problem problem = called_problem(options, spec, inputs, read);
+  if (const std::string refusal = problem.family->refuse(problem); !refusal.empty())
+    throw CommandError(ExitCode::usage, refusal);
   set_scalars(options, spec, problem);
   const std::vector<BufferSpec> specs = problem.family->buffers(problem);
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -244,7 +256,12 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
                                  printable(how_to_tune(problem, chosen)));
     };
   Session session(device, chosen);
-  const MadeCall made = call_kernel(session, problem, pointers, stream.get(), options, chosen);
+  std::string how = "no elements, so nothing was launched";
+  if (std::ranges::find(problem.extents, 0) == problem.extents.end()) {
+    const MadeCall made = call_kernel(session, problem, pointers, stream.get(), options, chosen);
+    how = fmt::format("{} ({}){}", made.policy, name(made.source),
+                      made.warm_us > 0 ? fmt::format(", {} µs", format_us(made.warm_us)) : "");
+  }
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto buffer = static_cast<std::size_t>(
         std::ranges::find_if(specs, [&](const BufferSpec& each) { return each.name == written[i]->name; }) -
@@ -252,11 +269,8 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
     outputs[i].save(output_shape(problem, specs[buffer].elements), pointers[buffer], *device, stream.get());
   }
   const bool is_taken = std::ranges::any_of(options.outputs, [](const auto& path) { return is_standard_output(path); });
-  (is_taken ? context.err : context.out) << printable(fmt::format("{} on {}: {} ({}){}", problem_label(problem),
-                                                                  device->name(), made.policy, name(made.source),
-                                                                  made.warm_us > 0
-                                                                      ? fmt::format(", {} µs", format_us(made.warm_us))
-                                                                      : ""))
+  (is_taken ? context.err : context.out) << printable(fmt::format("{} on {}: {}", problem_label(problem),
+                                                                  device->name(), how))
                                          << '\n';
   return ExitCode::ok;
 }

@@ -28,6 +28,36 @@ constexpr std::array<std::string_view, std::variant_size_v<Request>> kRequestKin
 constexpr std::array<std::string_view, std::variant_size_v<Answer>> kAnswerKinds{
     "ready", "progress", "looked_up", "tuned", "consolidated", "compiled", "compile_failed", "failed"};
 
+/// Texts are bytes, as names of files are, and JSON takes UTF-8 alone: on the wire each byte is the code point of its
+/// number.
+void bytes_to_code_points(std::string& text) {
+  std::string points;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) points += c;
+    else points.append({static_cast<char>(0xc0 | byte >> 6), static_cast<char>(0x80 | (byte & 0x3f))});
+  }
+  text = std::move(points);
+}
+
+void code_points_to_bytes(std::string& text) {
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    const bool is_pair = (first & 0xfc) == 0xc0 && i + 1 < text.size();
+    text[size++] = is_pair ? static_cast<char>(first << 6 | (text[++i] & 0x3f)) : text[i];
+  }
+  text.resize(size);
+}
+
+void each_text(Json& json, void (*change)(std::string&)) {
+  if (json.is_string()) return change(json.get_ref<std::string&>());
+  if (json.is_structured())
+    for (Json& element : json) each_text(element, change);
+}
+
+std::string readable(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 /// JSON has a type for such a value.
 template <class T>
 concept Plain = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<T, std::string> ||
@@ -112,7 +142,7 @@ class FieldReader {
     try {
       read(json, value);
     } catch (const Json::exception&) {
-      fail(fmt::format("has a '{}' of another type: {}", name, truncate(printable(json.dump()), 60)));
+      fail(fmt::format("has a '{}' of another type: {}", name, truncate(printable(readable(json)), 60)));
     }
   }
 
@@ -166,6 +196,7 @@ Json write_message(const Message& message, const std::array<std::string_view, kC
   std::visit([&](const auto& each) { each_field(each, fields); }, message);
   Json json = Json::object();
   json[std::string(kinds[message.index()])] = fields.take();
+  each_text(json, bytes_to_code_points);
   return json;
 }
 
@@ -181,15 +212,15 @@ Message read_alternative(std::size_t index, std::string_view kind, const Json& b
 }
 
 template <class Message, std::size_t kCount>
-Message read_message(const Json& json, const std::array<std::string_view, kCount>& kinds) {
+Message read_message(Json json, const std::array<std::string_view, kCount>& kinds) {
+  each_text(json, code_points_to_bytes);
   const auto malformed = [&] {
     return CommandError(
         ExitCode::failed,
-        fmt::format("a message between processes is of no known kind: {}",
-                    truncate(printable(json.dump(-1, ' ', false, Json::error_handler_t::replace)), 60)));
+        fmt::format("a message between processes is of no known kind: {}", truncate(printable(readable(json)), 60)));
   };
   if (!json.is_object() || json.size() != 1) throw malformed();
-  const auto message = json.begin();
+  const auto message = json.cbegin();
   const auto kind = std::find(kinds.begin(), kinds.end(), message.key());
   if (kind == kinds.end()) throw malformed();
   return read_alternative<Message>(static_cast<std::size_t>(kind - kinds.begin()), *kind, message.value());

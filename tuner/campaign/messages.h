@@ -1,5 +1,6 @@
 // Request and Answer: what a campaign tells its workers, and a worker its compilers, and what they tell back. On the
-// wire each is one JSON object on a line of its own: {"kind": {its fields}}.
+// wire each is one JSON object on a line of its own: {"kind": {its fields}}. Texts may have any bytes, as names of
+// files do: each byte is the code point of its number there.
 #pragma once
 
 #include <chrono>

@@ -58,7 +58,7 @@ Problem problem_from_json(const Json& json, Families families) {
     record.family = families.front().family().name();
   }
   std::optional<Problem> problem = problem_of(record, json.at("extents").get<Extents>(), families);
-  if (!problem) throw malformed("problem", json.dump());
+  if (!problem) throw malformed("problem", json.dump(-1, ' ', false, Json::error_handler_t::replace));
   problem->pitches = json.at("pitches").get<Pitches>();
   return *problem;
 }

@@ -42,7 +42,7 @@ void RequestStream::read() {
 }
 
 void answer(const Answer& answer) {
-  const std::string text = to_json(answer).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  const std::string text = to_json(answer).dump() + '\n';
   std::size_t written = 0;
   while (written < text.size()) {
     const ssize_t count = write(STDOUT_FILENO, text.data() + written, text.size() - written);

@@ -5,9 +5,7 @@
 
 #include <hone/error.h>
 #include <hone/host_check.h>
-#include <hone/sdk/gpu_kernel.h>
 #include <hone/sdk/known_gpus.h>
-#include <hone/sdk/occupancy.h>
 #include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -24,6 +22,7 @@
 #include "tuner/check/check_arguments.h"
 #include "tuner/check/check_policies.h"
 #include "tuner/check/check_process.h"
+#include "tuner/check/gpu_check.h"
 #include "tuner/context/json_output.h"
 #include "tuner/context/kernel_file.h"
 #include "tuner/problems/kernel_spec_file.h"
@@ -42,79 +41,10 @@ Launch launch_of(const CheckOptions& options) {
   Launch launch;
   launch.grid = parse_extents("--grid", options.grid);
   if (!options.block.empty()) launch.block = parse_block("--block", options.block);
-  launch.dynamic_smem_bytes = parse_unsigned("--smem", options.smem);
+  launch.dynamic_smem_bytes = parse_smem_bytes("--smem", options.smem);
   if (launch.grid.x < 1 || launch.grid.y < 1 || launch.grid.z < 1)
     throw CommandError(ExitCode::usage, "--grid: a grid has at least one block");
   return launch;
-}
-
-/// Says what NVRTC makes of the unit. A machine without NVRTC still runs the other checks.
-struct GpuCheck {
-  std::optional<Resources> resources = {};
-  std::string not_looked_at = {};         ///< why there are none
-  std::optional<DeviceFacts> facts = {};  ///< of the architecture, where it is known
-};
-
-GpuCheck check_for_gpu(const Unit& unit, const CheckOptions& options) {
-  GpuCheck check{.facts = architecture_facts(options.architecture)};
-  try {
-    check.resources = gpu_resources(unit, options.architecture);
-  } catch (const Error& error) {
-    // A template has no kernel before it is instantiated, which NVRTC is not asked for.
-    const std::string& entry = unit.entries.front();
-    const bool is_template = error.code() == ErrorCode::not_found && entry.find('<') != std::string::npos;
-    if (error.code() == ErrorCode::not_found && !is_template) {
-      throw CommandError(ExitCode::usage, fmt::format("{}; if it is a template, name its arguments, like "
-                                                      "--entry '{}<float>'",
-                                                      error.what(), entry));
-    }
-    if (error.code() != ErrorCode::unsupported && !is_template) throw;
-    check.not_looked_at = is_template ? "a template has no figures of its own" : error.what();
-  }
-  return check;
-}
-
-int threads_of(const Launch& launch) { return static_cast<int>(launch.block.x * launch.block.y * launch.block.z); }
-
-int resident_blocks_of(const GpuCheck& check, const Launch& launch) {
-  return resident_blocks(*check.facts, *check.resources, threads_of(launch), launch.dynamic_smem_bytes);
-}
-
-std::string occupancy_text(const GpuCheck& check, const CheckOptions& options, const Launch& launch) {
-  if (options.block.empty()) return "give --block to see it";
-  if (!check.facts)
-    return fmt::format("unknown for this architecture; known are {}", fmt::join(known_architectures(), ", "));
-  const int blocks = resident_blocks_of(check, launch), threads = threads_of(launch);
-  return fmt::format("{} blocks of {} threads an SM: {} of {} threads, {:.0f} %", blocks, threads, blocks * threads,
-                     check.facts->max_threads_per_sm, 100.0 * blocks * threads / check.facts->max_threads_per_sm);
-}
-
-void print_gpu(const GpuCheck& check, const CheckOptions& options, const Launch& launch, std::ostream& out) {
-  out << "NVRTC, " << options.architecture << "\n";
-  if (!check.resources) {
-    out << "  not looked at: " << check.not_looked_at << "\n\n";
-    return;
-  }
-  const Resources& resources = *check.resources;
-  out << fmt::format("  registers      {} a thread\n", resources.registers);
-  out << fmt::format(
-      "  local memory   {} bytes a thread ({})\n", resources.local_bytes,
-      resources.local_bytes == 0 ? "nothing is spilled" : "spilled registers, or arrays indexed at run time");
-  out << fmt::format("  shared memory  {} bytes a block, and {} dynamic\n", resources.static_smem_bytes,
-                     launch.dynamic_smem_bytes);
-  out << fmt::format("  occupancy      {}\n\n", occupancy_text(check, options, launch));
-}
-
-nlohmann::ordered_json gpu_json(const GpuCheck& check, const CheckOptions& options, const Launch& launch) {
-  if (!check.resources) return {{"architecture", options.architecture}, {"not_looked_at", check.not_looked_at}};
-  const bool is_known = check.facts && !options.block.empty();
-  return {{"architecture", options.architecture},
-          {"registers", check.resources->registers},
-          {"local_bytes", check.resources->local_bytes},
-          {"static_smem_bytes", check.resources->static_smem_bytes},
-          {"dynamic_smem_bytes", launch.dynamic_smem_bytes},
-          {"resident_blocks",
-           is_known ? nlohmann::ordered_json(resident_blocks_of(check, launch)) : nlohmann::ordered_json(nullptr)}};
 }
 
 std::vector<HostOrder> orders_of(const CheckOptions& options) {
@@ -231,17 +161,18 @@ struct KernelFileCheck {
   std::string file;
   Problem problem;
   std::vector<HostOrder> orders;
-  std::vector<PolicyCheck> policies = {};
-  std::int64_t not_run = 0;
-  std::vector<ReasonCount> invalid = {};
+  PolicyChecks checks = {};
 };
 
-/// The most frequent reasons with their counts.
+/// The most frequent reasons with their counts, and the numbers of the first policy that has each.
 std::string reasons_text(const std::vector<ReasonCount>& reasons) {
   constexpr std::size_t kMost = 4;
   std::vector<std::string> texts;
-  for (const ReasonCount& reason : reasons)
-    if (texts.size() < kMost) texts.push_back(fmt::format("{} of them: {}", reason.count, reason.text()));
+  for (ReasonCount reason : reasons) {
+    if (texts.size() == kMost) break;
+    const bool varies = std::exchange(reason.varies, false);
+    texts.push_back(fmt::format("{} of them{}: {}", reason.count, varies ? ", the first" : "", reason.text()));
+  }
   if (reasons.size() > kMost) texts.push_back(fmt::format("{} more reasons", reasons.size() - kMost));
   return fmt::format("{}", fmt::join(texts, "; "));
 }
@@ -249,29 +180,32 @@ std::string reasons_text(const std::vector<ReasonCount>& reasons) {
 /// All policies that fail are named, and the first is reported; what to do ends the report.
 void print_policies(const KernelFileCheck& check, const CheckOptions& options, std::ostream& out) {
   out << printable(fmt::format("{}: {} for {}, in the orders {}", check.file,
-                               count_text(std::ssize(check.policies), "policy"), problem_label(check.problem),
+                               count_text(std::ssize(check.checks.run), "policy"), problem_label(check.problem),
                                orders_text(check.orders)))
       << '\n';
   std::vector<const PolicyCheck*> failed;
-  for (const PolicyCheck& each : check.policies)
+  for (const PolicyCheck& each : check.checks.run)
     if (!each.report.ok()) failed.push_back(&each);
-  if (!check.invalid.empty())
-    out << printable("  not valid on the host device, so not run: " + reasons_text(check.invalid)) << '\n';
+  if (!check.checks.invalid.empty())
+    out << printable("  not valid on the host device, so not run: " + reasons_text(check.checks.invalid)) << '\n';
   for (const PolicyCheck* each : failed) out << "  failed: " << each->policy << '\n';
   if (!failed.empty()) {
     const PolicyCheck& first = *failed.front();
-    if (check.not_run > 0)
-      out << fmt::format("  not run after the last of them, which took long: {}\n",
-                         count_text(check.not_run, "policy"));
+    if (check.checks.not_run > 0)
+      out << fmt::format("  not run after the last of them, which the deadline stopped: {}\n",
+                         count_text(check.checks.not_run, "policy"));
     out << fmt::format("  {} of {} policies failed; to see it again: {}\n\n{}\n{}\n", failed.size(),
-                       check.policies.size(),
+                       check.checks.run.size(),
                        printable(replay_command(options, check.orders, first.report.failed_order)), first.policy,
                        first.report.failure);
     return;
   }
-  const PolicyCheck& any = check.policies.front();
+  const PolicyCheck& any = check.checks.run.front();
   const std::string& not_run = any.report.large_not_run;
   out << "  no check found anything, and all agree with the reference\n" << not_traced_line(any.report);
+  const std::string& not_looked_at = check.checks.not_looked_at;
+  out << (not_looked_at.empty() ? fmt::format("  NVRTC compiles them for {}\n", options.architecture)
+                                : fmt::format("  not compiled for {}: {}\n", options.architecture, not_looked_at));
   if (any.large.empty()) out << "  32-bit indices were not checked: the kernel takes no more than 2^31 elements\n";
   else if (!not_run.empty()) out << fmt::format("  32-bit indices were not checked for {}: {}\n", any.large, not_run);
   else out << fmt::format("  32-bit indices were checked for {}, in blocks at the corners of the grid\n", any.large);
@@ -279,17 +213,19 @@ void print_policies(const KernelFileCheck& check, const CheckOptions& options, s
 }
 
 /// The fields of one host check are those of a .cu file.
-nlohmann::ordered_json policies_json(const KernelFileCheck& check) {
+nlohmann::ordered_json policies_json(const KernelFileCheck& check, const CheckOptions& options) {
   nlohmann::ordered_json json{{"file", check.file}, {"problem", problem_label(check.problem)}};
   json["orders"] = nlohmann::ordered_json::array();
   for (const HostOrder& order : check.orders) json["orders"].push_back(to_string(order));
-  json["failed"] = std::ranges::count_if(check.policies, [](const PolicyCheck& each) { return !each.report.ok(); });
-  json["not_run"] = check.not_run;
+  json["gpu"]["architecture"] = options.architecture;
+  if (!check.checks.not_looked_at.empty()) json["gpu"]["not_looked_at"] = check.checks.not_looked_at;
+  json["failed"] = std::ranges::count_if(check.checks.run, [](const PolicyCheck& each) { return !each.report.ok(); });
+  json["not_run"] = check.checks.not_run;
   json["invalid"] = nlohmann::ordered_json::array();
-  for (const ReasonCount& each : check.invalid)
+  for (const ReasonCount& each : check.checks.invalid)
     json["invalid"].push_back({{"count", each.count}, {"reason", each.text()}});
   json["policies"] = nlohmann::ordered_json::array();
-  for (const PolicyCheck& each : check.policies) {
+  for (const PolicyCheck& each : check.checks.run) {
     nlohmann::ordered_json policy{{"policy", each.policy}};
     policy.update(report_json(each.report));
     const bool is_large_run = each.report.ok() && !each.large.empty() && each.report.large_not_run.empty();
@@ -322,18 +258,17 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
     throw CommandError(ExitCode::usage, fmt::format("--size {} names {} sizes; one is checked", size, problems.size()));
   const std::chrono::milliseconds deadline = parse_duration(options.deadline);
   KernelFileCheck check{.file = options.file, .problem = problems.front(), .orders = orders_of(options)};
-  PolicyChecks checks = of_kernel_file(family, [&] { return check_policies(check.problem, check.orders, deadline); });
-  check.policies = std::move(checks.run);
-  for (PolicyCheck& each : check.policies) each.report.failure = with_typed_paths(family, each.report.failure);
-  check.not_run = checks.not_run;
-  check.invalid = std::move(checks.invalid);
-  if (check.policies.empty())
-    throw CommandError(ExitCode::usage, fmt::format("'{}' for {}: no policy is valid on the host device: {}",
+  check.checks = of_kernel_file(family, [&] {
+    return check_policies(check.problem, check.orders, deadline, options.architecture);
+  });
+  for (PolicyCheck& each : check.checks.run) each.report.failure = with_typed_paths(family, each.report.failure);
+  if (check.checks.run.empty())
+    throw CommandError(ExitCode::input, fmt::format("'{}' for {}: no policy is valid on the host device: {}",
                                                     printable(options.file), problem_label(check.problem),
-                                                    reasons_text(check.invalid)));
-  if (options.json) print_json(policies_json(check), context);
+                                                    reasons_text(check.checks.invalid)));
+  if (options.json) print_json(policies_json(check, options), context);
   else print_policies(check, options, context.out);
-  return exit_code(check.policies);
+  return exit_code(check.checks.run);
 }
 
 }  // namespace

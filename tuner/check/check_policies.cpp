@@ -6,13 +6,13 @@
 #include <hone/kernel_family.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
 
 #include "tuner/check/check_process.h"
+#include "tuner/check/gpu_check.h"
 #include "tuner/problems/problem_text.h"
 
 namespace hone::tuner {
@@ -143,7 +143,7 @@ HostCheck policy_check(const Problem& problem, const Policy& policy, const std::
 }
 
 PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>& orders,
-                            std::chrono::milliseconds deadline) {
+                            std::chrono::milliseconds deadline, std::string_view architecture) {
   const KernelFamily& family = *problem.family;
   const DeviceFacts facts = Device::open("host")->facts();
   const std::optional<Problem> large = large_problem(problem);
@@ -159,7 +159,6 @@ PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>
       ++checks.not_run;
       continue;
     }
-    const auto start = std::chrono::steady_clock::now();
     HostCheck check = policy_check(problem, policy, orders);
     check.deadline = deadline;
     if (large) check.large = large_run(*large, policy, facts);
@@ -169,12 +168,14 @@ PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>
       result.report = check_in_child(check, [&](const HostCheckReport& report) {
         return fault_of(problem, candidate_of(problem, policy), check, report);
       });
+      if (result.report.ok() && checks.not_looked_at.empty())
+        checks.not_looked_at = compile_for_gpu_or_say_why_not(check.unit, architecture);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::compile_failed) throw;
       result.report.failure = error.what();
       result.is_compiled = false;
     }
-    is_endless = !result.report.ok() && std::chrono::steady_clock::now() - start >= deadline;
+    is_endless = result.report.ran_too_long;
   }
   checks.invalid = invalid.most_frequent_first();
   return checks;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <hone/host_check.h>
@@ -25,7 +26,8 @@ struct PolicyCheck {
 /// The checks of policies, in the order of the family's space.
 struct PolicyChecks {
   std::vector<PolicyCheck> run;
-  std::int64_t not_run = 0;  ///< after one that took long and failed
+  std::int64_t not_run = 0;  ///< after one that the deadline stopped
+  std::string not_looked_at;  ///< why no policy was compiled for a GPU; "" where all that ran were
   std::vector<ReasonCount> invalid;  ///< why others are not valid on the host device, and how many for each reason
 };
 
@@ -35,10 +37,12 @@ HostCheck policy_check(const Problem& problem, const Policy& policy, const std::
 
 /// The valid policies of the problem's family on the host device, in the order of its space, each checked in a process
 /// of its own: what check_on_host() sees, also with more than 2^31 elements where the family takes them, and results
-/// that differ from the family's reference. One that fails after `deadline`, HostCheck::deadline, or more is the last:
-/// of a loop that never ends, every other policy would take as long. Throws what check_in_child() throws; a unit that
-/// does not compile in one policy is a report of that one.
+/// that differ from the family's reference. Where nothing is found, NVRTC compiles the policy for `architecture`, if
+/// there is one: the host's compiler accepts more. One that `deadline`, HostCheck::deadline, stops is the last: of a
+/// loop that never ends, every other policy would take as long. Throws Error(unsupported) for an architecture that
+/// NVRTC does not know, and what check_in_child() throws; a unit that does not compile in one policy is a report of
+/// that one.
 PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>& orders,
-                            std::chrono::milliseconds deadline);
+                            std::chrono::milliseconds deadline, std::string_view architecture);
 
 }  // namespace hone::tuner

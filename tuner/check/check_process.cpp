@@ -45,6 +45,7 @@ std::string checked(const HostCheck& check, const Judge& judge) {
     if (report.ok() && judge) report.failure = judge(report);
     json = {{"failure", report.failure},
             {"order", to_string(report.failed_order)},
+            {"ran_too_long", report.ran_too_long},
             {"large_not_run", report.large_not_run},
             {"not_traced", report.not_traced}};
   } catch (const Error& error) {
@@ -125,6 +126,7 @@ HostCheckReport check_in_child(const HostCheck& check, const Judge& judge) {
   if (json.contains("error")) throw Error(static_cast<ErrorCode>(json["error"].get<int>()), json["message"]);
   report.failure = json["failure"];
   report.failed_order = parse_host_order(json["order"].get<std::string>());
+  report.ran_too_long = json["ran_too_long"];
   report.large_not_run = json["large_not_run"];
   report.not_traced = json["not_traced"];
   return report;

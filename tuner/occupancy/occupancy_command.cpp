@@ -171,7 +171,7 @@ ExitCode run_occupancy(const OccupancyOptions& options, const Context& context) 
     question.block_threads = static_cast<int>(block.x * block.y * block.z);
   }
   if (!options.registers.empty()) question.resources.registers = parse_limit("--registers", options.registers, 1, 255);
-  question.dynamic_smem_bytes = parse_unsigned("--smem", options.smem);
+  question.dynamic_smem_bytes = parse_smem_bytes("--smem", options.smem);
   if (winner)
     ask_of_winner(options, *winner, question);
   else if (!options.kernel.empty())

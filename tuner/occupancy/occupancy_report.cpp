@@ -60,6 +60,11 @@ std::string blocks_of(int blocks) {
   return blocks == OccupancyLimits::kUnlimited ? "any number" : fmt::format("{}", blocks);
 }
 
+std::string registers_of(const OccupancyQuestion& question) {
+  const int registers = question.resources.registers;
+  return registers == 0 ? "any number of registers" : count_text(registers, "register");
+}
+
 /// "threads", "threads and registers".
 std::string limiting_text(const OccupancyLimits& limits) {
   std::string text;
@@ -169,9 +174,9 @@ OccupancyReport report_occupancy(OccupancyQuestion question) {
   if (question.block_threads == 0)
     throw CommandError(
         ExitCode::usage,
-        fmt::format("no block fits on {}: {} registers a thread and {} + {} bytes of shared memory a "
+        fmt::format("no block fits on {}: {} a thread and {} + {} bytes of shared memory a "
                     "block; an SM has {} and {}",
-                    printable(question.facts.name), question.resources.registers, question.resources.static_smem_bytes,
+                    printable(question.facts.name), registers_of(question), question.resources.static_smem_bytes,
                     question.dynamic_smem_bytes, question.facts.registers_per_sm, question.facts.smem_bytes_per_sm));
   report.limits =
       occupancy_limits(question.facts, question.resources, question.block_threads, question.dynamic_smem_bytes);
@@ -196,8 +201,8 @@ void print_report(const OccupancyReport& report, const Context& context) {
                                facts.max_blocks_per_sm, facts.registers_per_sm, format_bytes(facts.smem_bytes_per_sm)))
       << '\n';
   if (!question.what.empty()) out << printable(question.what) << '\n';
-  out << fmt::format("\nBlocks of {} threads, {} registers a thread, {} + {} bytes of shared memory\n",
-                     question.block_threads, question.resources.registers, question.resources.static_smem_bytes,
+  out << fmt::format("\nBlocks of {} threads, {} a thread, {} + {} bytes of shared memory\n",
+                     question.block_threads, registers_of(question), question.resources.static_smem_bytes,
                      question.dynamic_smem_bytes);
   const int resident = report.limits.resident_blocks();
   out << fmt::format("  resident   {} an SM, {} of {} threads ({}); limited by {}\n", count_text(resident, "block"),

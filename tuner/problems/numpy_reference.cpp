@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ class NumpyFolder {
     if (!mkdtemp(name.data()))
       throw CommandError(ExitCode::failed, fmt::format("no folder {} could be made: {}", name, std::strerror(errno)));
     path_ = name;
+    chmod(path_.c_str(), S_IRWXU);  // the umask may have taken rights from the owner
   }
   ~NumpyFolder() {
     std::error_code ignored;
@@ -66,6 +68,7 @@ void write_bytes(const std::filesystem::path& path, const void* data, std::size_
   std::ofstream file(path, std::ios::binary);
   file.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
   file.close();
+  chmod(path.c_str(), S_IRUSR | S_IWUSR);
   if (!file) throw CommandError(ExitCode::failed, fmt::format("{} could not be written", printable(path.string())));
 }
 

@@ -3,10 +3,12 @@
 import builtins
 import json
 import keyword
+import os
 import signal
 import sys
 
 folder = sys.argv[1]
+os.umask(0o077)  # who started this reads what it writes
 
 
 def fail(message):

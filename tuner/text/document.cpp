@@ -6,8 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 
 #ifdef HONE_WITH_TOML
 #include <toml++/toml.h>
@@ -20,6 +24,7 @@ namespace {
 
 /// How deep lists and tables may lie in each other: what reads them calls itself.
 constexpr std::size_t kMostDepth = 32;
+constexpr std::string_view kTooDeep = "lists and tables lie too deep in each other";
 
 FilePosition position_of(std::string_view text, std::size_t offset) {
   FilePosition at;
@@ -32,6 +37,16 @@ FilePosition position_of(std::string_view text, std::size_t offset) {
     }
   }
   return at;
+}
+
+/// Numbers of a document are doubles. An integer that none of them is must not silently become its neighbour.
+template <std::integral Integer>
+double number_of(Integer value, std::string_view name, FilePosition at) {
+  const auto number = static_cast<double>(value);
+  const std::uint64_t magnitude = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+  const int digits = static_cast<int>(std::bit_width(magnitude)) - std::countr_zero(magnitude);
+  if (digits <= std::numeric_limits<double>::digits) return number;
+  throw error_at(name, at, fmt::format("{} would become {:.0f}; whole numbers are exact up to 2^53", value, number));
 }
 
 /// Lets the parser read a text, and tells how far it is: nlohmann's SAX events carry no position of their own.
@@ -77,8 +92,8 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     throw error_at(name_, position_of(text_, offset() - 4), "null means nothing here; leave the field out");
   }
   bool boolean(bool value) override { return add(value, offset() - (value ? 4 : 5)); }
-  bool number_integer(number_integer_t value) override { return add(static_cast<double>(value), number_begin()); }
-  bool number_unsigned(number_unsigned_t value) override { return add(static_cast<double>(value), number_begin()); }
+  bool number_integer(number_integer_t value) override { return add_integer(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add_integer(value); }
   bool number_float(number_float_t value, const string_t&) override { return add(value, number_begin()); }
   bool string(string_t& value) override { return add(value, string_begin()); }
   bool binary(binary_t&) override { return false; }
@@ -133,6 +148,12 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     return begin;
   }
 
+  template <class Integer>
+  bool add_integer(Integer value) {
+    const std::size_t begin = number_begin();
+    return add(number_of(value, name_, position_of(text_, begin)), begin);
+  }
+
   template <class T>
   bool add(T value, std::size_t begin) {
     place() = {position_of(text_, begin), std::move(value)};
@@ -142,7 +163,7 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   template <class Container>
   bool open(Container container) {
     const FilePosition at = position_of(text_, offset() - 1);
-    if (open_.size() == kMostDepth) throw error_at(name_, at, "lists and tables lie too deep in each other");
+    if (open_.size() == kMostDepth) throw error_at(name_, at, kTooDeep);
     FileValue& value = place();
     value = {at, std::move(container)};
     open_.push_back(&value);
@@ -173,21 +194,54 @@ FilePosition position_of(const toml::source_position& position) {
   return {static_cast<int>(position.line), static_cast<int>(position.column)};
 }
 
-FileValue convert(const toml::node& node, std::string_view name) {
+/// The end of the string whose quotes begin there, or of its line if nothing else ends it.
+std::size_t string_end(std::string_view text, std::size_t begin) {
+  const char quote = text[begin];
+  const bool is_long = text.substr(begin).starts_with(std::string(3, quote));
+  const std::string_view quotes = text.substr(begin, is_long ? 3 : 1);
+  std::size_t at = begin + quotes.size();
+  while (at < text.size() && !text.substr(at).starts_with(quotes) && (is_long || text[at] != '\n'))
+    at += quote == '"' && text[at] == '\\' ? 2 : 1;
+  at = std::min(at + quotes.size(), text.size());
+  while (is_long && at < text.size() && text[at] == quote) ++at;  // two quotes may stand before those that end it
+  return at;
+}
+
+/// The library makes a table for each part of a dotted key, and calls itself for each of them.
+void refuse_deep_keys(std::string_view text, std::string_view name) {
+  constexpr std::string_view kNoParts = "\n\r=,[]{}";
+  std::size_t dots = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      at = string_end(text, at);
+    } else if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+    } else {
+      if (c == '.' && ++dots == kMostDepth) throw error_at(name, position_of(text, at), kTooDeep);
+      if (kNoParts.find(c) != std::string_view::npos) dots = 0;
+      ++at;
+    }
+  }
+}
+
+/// `depth`: how many lists and tables the node lies in.
+FileValue convert(const toml::node& node, std::string_view name, std::size_t depth = 0) {
   const FilePosition at = position_of(node.source().begin);
   if (const auto* text = node.as_string()) return {at, text->get()};
-  if (const auto* number = node.as_integer()) return {at, static_cast<double>(number->get())};
+  if (const auto* number = node.as_integer()) return {at, number_of(number->get(), name, at)};
   if (const auto* number = node.as_floating_point()) return {at, number->get()};
   if (const auto* flag = node.as_boolean()) return {at, flag->get()};
+  if (depth == kMostDepth && (node.is_array() || node.is_table())) throw error_at(name, at, kTooDeep);
   if (const auto* array = node.as_array()) {
     FileList list;
-    for (const toml::node& element : *array) list.push_back(convert(element, name));
+    for (const toml::node& element : *array) list.push_back(convert(element, name, depth + 1));
     return {at, std::move(list)};
   }
   if (const auto* table = node.as_table()) {
     FileTable fields;
     for (const auto& [key, value] : *table)
-      fields.push_back({std::string(key.str()), position_of(key.source().begin), convert(value, name)});
+      fields.push_back({std::string(key.str()), position_of(key.source().begin), convert(value, name, depth + 1)});
     // The library orders them by their names; whoever reads them says first what is wrong first.
     std::sort(fields.begin(), fields.end(), [](const FileField& a, const FileField& b) {
       return std::pair(a.at.line, a.at.column) < std::pair(b.at.line, b.at.column);
@@ -198,6 +252,7 @@ FileValue convert(const toml::node& node, std::string_view name) {
 }
 
 FileValue read_toml(std::string_view text, std::string_view name) {
+  refuse_deep_keys(text, name);
   try {
     return convert(toml::parse(text), name);
   } catch (const toml::parse_error& error) {

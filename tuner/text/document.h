@@ -41,8 +41,9 @@ std::string_view kind_of(const FileValue& value);
 /// "name:7:3: message", as compilers write it; ExitCode::input.
 CommandError error_at(std::string_view name, FilePosition at, std::string_view message);
 
-/// Throws error_at() where the text is malformed, where a field is there twice, and for what no file has a use
-/// for (null, dates). TOML that this build cannot read throws CommandError(input), too. The result is a table.
+/// Throws error_at() where the text is malformed, where a field is there twice, where more than 32 lists and tables lie
+/// in each other, for integers that a double does not have, and for what no file has a use for (null, dates). TOML that
+/// this build cannot read throws CommandError(input), too. The result is a table.
 FileTable read_document(std::string_view text, FileFormat format, std::string_view name);
 
 }  // namespace hone::tuner

@@ -4,10 +4,12 @@
 
 #include <charconv>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <system_error>
 
 #include "tuner/text/command_error.h"
+#include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
 
 namespace hone::tuner {
@@ -17,6 +19,17 @@ unsigned parse_unsigned(std::string_view option, std::string_view text) {
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure == std::errc() && rest == text.data() + text.size()) return value;
   throw CommandError(ExitCode::usage, fmt::format("{}: '{}' is no number of up to 32 bits", option, printable(text)));
+}
+
+unsigned parse_smem_bytes(std::string_view option, std::string_view text) {
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+  try {
+    bytes = parse_bytes(text);
+  } catch (const CommandError& error) {
+    throw CommandError(error.code(), fmt::format("{}: {}", option, error.what()));
+  }
+  if (bytes <= std::numeric_limits<unsigned>::max()) return static_cast<unsigned>(bytes);
+  throw CommandError(ExitCode::usage, fmt::format("{}: no block has {}", option, format_bytes(bytes)));
 }
 
 Dim3 parse_extents(std::string_view option, std::string_view text) {

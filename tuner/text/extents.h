@@ -13,6 +13,9 @@ Dim3 parse_extents(std::string_view option, std::string_view text);
 /// A block that GPUs can launch. Throws CommandError(usage) for one that has no thread or more than a block can have.
 Dim3 parse_block(std::string_view option, std::string_view text);
 
+/// Bytes of shared memory, as parse_bytes() has them, up to 32 bits. Throws CommandError(usage) that names the option.
+unsigned parse_smem_bytes(std::string_view option, std::string_view text);
+
 /// A number of up to 32 bits. Throws CommandError(usage) that names the option.
 unsigned parse_unsigned(std::string_view option, std::string_view text);
 

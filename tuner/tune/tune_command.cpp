@@ -135,7 +135,10 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
     context.err << "hone: what was finished is stored; the same command goes on with the rest\n";
     throw CommandError(ExitCode::device, fmt::format("a device was lost: {}", result.device_failure));
   }
-  if (!cache_path.empty())
+  const bool holds_any = std::ranges::any_of(result.items, [](const CampaignItem& item) {
+    return item.outcome == Outcome::tuned || item.outcome == Outcome::kept || item.outcome == Outcome::untuned;
+  });
+  if (!cache_path.empty() && holds_any)
     context.out << fmt::format("Winners are in {}; see them with: hone inspect --cache {}\n",
                                printable(cache_path.string()), printable(shell_quoted(cache_path.string())));
   if (result.interrupted) {

@@ -51,6 +51,24 @@ std::string winner_text(const CampaignItem& item, double peak) {
                                                       : "");
 }
 
+/// The candidates that killed their process, and each reason once: not at all where `said` has it.
+std::string left_out_text(const std::vector<std::string>& died, std::string_view said) {
+  std::vector<std::pair<std::string_view, std::string>> groups;  // a reason, the candidates
+  for (const std::string_view each : died) {
+    const std::size_t colon = std::min(each.find(": "), each.size());
+    const std::string_view reason = each.substr(std::min(colon + 2, each.size()));
+    const auto known = std::ranges::find(groups, reason, &std::pair<std::string_view, std::string>::first);
+    if (known == groups.end()) groups.emplace_back(reason, each.substr(0, colon));
+    else known->second.append(", ").append(each.substr(0, colon));
+  }
+  std::string text;
+  for (const auto& [reason, candidates] : groups) {
+    text += "; left out " + candidates;
+    if (said.find(reason) == std::string_view::npos) text.append(": ").append(reason);
+  }
+  return text;
+}
+
 std::string finished_text(const CampaignItem& item, double peak) {
   const std::string label = problem_label(item.problem);
   std::string text = label;
@@ -58,8 +76,7 @@ std::string finished_text(const CampaignItem& item, double peak) {
   if (item.outcome == Outcome::failed) text += ": FAILED: " + item.reason;
   if (item.outcome == Outcome::not_stored) text += ": NOT STORED: " + item.reason;
   if (item.outcome == Outcome::interrupted) text += ": interrupted";
-  for (const std::string& died : item.died) text += fmt::format("; left out {}", died);
-  return text;
+  return text + left_out_text(item.died, text);
 }
 
 bool has_winner(const CampaignItem& item) {

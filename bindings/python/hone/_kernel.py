@@ -159,6 +159,9 @@ class Kernel(_native.Kernel):
             raise TypeError("the function is the reference: leave out reference=")
         self._function = function
         self._arguments = [_Described(argument) for argument in fields.get("arguments", ())]
+        if not self._arguments:
+            source = "" if fields.get("source") or fields.get("file") else ", and file= or source="
+            raise TypeError(f"a kernel is described by arguments={source}: see help(hone.kernel)")
         self._extents = _texts(fields.get("extents", "n"))
         self._given = [argument for argument in self._arguments if argument.is_given]
         self._signature = self._signature_of(function)
@@ -187,6 +190,9 @@ class Kernel(_native.Kernel):
                 found.append((name, "true" if value else "false"))
             else:
                 found += [(name, text) for text in _texts([value] if name == "tolerance" else value)]
+        for name, text in found:
+            if "\0" in text:
+                raise ValueError(f"{name} has a null character, where the library's texts end")
         return found
 
     def _signature_of(self, function: Callable[..., Any] | None) -> inspect.Signature:

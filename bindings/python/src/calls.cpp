@@ -108,14 +108,15 @@ std::optional<hone_matrix_spec> matrix_spec(const Array& array) {
   spec.element_bytes = hone_dtype_size(array.dtype);
   spec.rows = array.shape.size[last - 1];
   spec.columns = array.shape.size[last];
-  spec.in_pitch = spec.rows > 1 ? array.strides[last - 1] : spec.columns;
-  if (array.shape.elements() == 0) spec.in_pitch = 0;
-  const bool is_dense = array.shape.elements() == 0 || spec.columns == 1 || array.strides[last] == 1;
-  if (!is_dense || (spec.in_pitch != 0 && spec.in_pitch < spec.columns)) return std::nullopt;
+  const bool is_empty = array.shape.elements() == 0;
+  // A pitch of 0 stands for rows without gaps; a stride of 0, that of a broadcast array, is none that kernels take.
+  if (!is_empty) spec.in_pitch = spec.rows > 1 ? array.strides[last - 1] : spec.columns;
+  const bool is_dense = spec.columns == 1 || array.strides[last] == 1;
+  if (!is_empty && (!is_dense || spec.in_pitch < spec.columns)) return std::nullopt;
   std::int64_t stride = spec.rows * spec.in_pitch;
   for (int i = last - 2; i >= 0; --i) {
     const std::int64_t size = array.shape.size[i];
-    if (array.shape.elements() != 0 && size != 1 && array.strides[i] != stride) return std::nullopt;
+    if (!is_empty && size != 1 && array.strides[i] != stride) return std::nullopt;
     stride *= size;
     spec.batch *= size;
   }

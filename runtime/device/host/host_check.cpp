@@ -29,6 +29,14 @@ struct Compiled {
   const Module& module;
 };
 
+/// A thread or a block that the deadline stopped.
+class RanTooLong : public Error {
+ public:
+  using Error::Error;
+};
+
+bool is_overdue(const Error& error) { return dynamic_cast<const RanTooLong*>(&error) != nullptr; }
+
 /// One run with its buffers in guarded memory, which HostCheck::large has of its own.
 class Run {
  public:
@@ -65,10 +73,10 @@ class Run {
     make_(HostRun(*make_host_device(options_), compiled_.module, pointers_));
   } catch (const Error& error) {
     if (!ran_too_long_) throw;
-    throw Error(error.code(),
-                fmt::format("{}\n  a check stops a thread after {} ms, and a block after ten times that: "
-                            "HostCheck::deadline or hone check --deadline changes it",
-                            error.what(), options_.block_deadline.count()));
+    throw RanTooLong(error.code(),
+                     fmt::format("{}\n  a check stops a thread after {} ms, and a block after ten times that: "
+                                 "HostCheck::deadline or hone check --deadline changes it",
+                                 error.what(), options_.block_deadline.count()));
   }
 
   /// True if the kernel was stopped when it accessed memory near a buffer.
@@ -76,9 +84,6 @@ class Run {
 
   /// True if it was stopped when it divided an integer by zero.
   bool has_divided_by_zero() const { return has_divided_by_zero_; }
-
-  /// True if it was stopped because a thread or a block took too long.
-  bool ran_too_long() const { return ran_too_long_; }
 
   /// "buffer "y" of 4000 bytes: at byte 12", for an address in or near one; "" for all others.
   std::string place_of(std::uintptr_t address) const {
@@ -153,19 +158,20 @@ std::string difference(const HostCheck& check, const Contents& first, const Cont
 }
 
 /// Once more with other contents of shared memory: what is wrong if that makes a difference.
-std::string uninitialised(const Compiled& compiled, const Contents& results) {
+std::string uninitialised(const Compiled& compiled, HostCheckReport& report) {
   constexpr unsigned char kOtherFill = 0x4b;  // 14.6 as a half, 13323083 as a float, 3e54 as a double
   const HostCheck& check = compiled.check;
   const HostOrder& order = check.orders.front();
   try {
     const HostOptions options{.compiler = {}, .order = order, .smem_fill = kOtherFill};
-    const std::string differs = difference(check, results, run_once(compiled, options));
+    const std::string differs = difference(check, report.buffers, run_once(compiled, options));
     if (differs.empty()) return "";
     return fmt::format("the result of \"{}\" depends on what shared memory holds before the kernel sets it: {}\n"
                        "  set all that is read: a GPU leaves there what the last block did",
                        check.unit.name, differs);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::device_failed) throw;
+    report.ran_too_long = is_overdue(error);
     return fmt::format("with threads in the order {}, and other contents of shared memory before it is set: {}",
                        to_string(order), error.what());
   }
@@ -240,7 +246,7 @@ std::string large_fault(const Compiled& compiled, HostCheckReport& report) {
       run.run();
       fault = run.overwritten();
     } catch (const Error& error) {
-      if (run.ran_too_long()) return "";
+      if (is_overdue(error)) return "";
       // A division may be the fault of its buffers, which hold zeros.
       if (error.code() != ErrorCode::device_failed || run.has_divided_by_zero())
         report.large_not_run = fmt::format("it was not finished: {}", error.what());
@@ -317,12 +323,13 @@ HostCheckReport check_on_host(const HostCheck& check) {
           check.unit.name, to_string(check.orders.front()), to_string(order), report.failure, racing_accesses(check));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::device_failed) throw;
+      report.ran_too_long = is_overdue(error);
       report.failure = fmt::format("with threads in the order {}: {}", to_string(order), error.what());
     }
     return report;
   }
   report.failed_order = {};
-  report.failure = uninitialised(compiled, report.buffers);
+  report.failure = uninitialised(compiled, report);
   if (report.failure.empty() && check.looks_for_lost_updates) report.failure = lost_updates(check, report);
   if (report.failure.empty()) report.failure = large_fault(compiled, report);
   return report;

@@ -277,7 +277,13 @@ ParsedSpec::Grid ParsedSpec::grid(const Extents& extents, const Policy& policy) 
     if (axis < block.size()) grid.block[axis] = block[axis].evaluate(known);
     std::int64_t per_block = grid.block[axis];
     if (axis < elements_per_block.size()) per_block = elements_per_block[axis].evaluate(known);
-    if (axis < elements_per_thread.size()) per_block *= elements_per_thread[axis].evaluate(known);
+    if (axis < elements_per_thread.size()) {
+      const std::int64_t per_thread = elements_per_thread[axis].evaluate(known);
+      if (__builtin_mul_overflow(per_block, per_thread, &per_block))
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("elements_per_thread '{}', times the threads of a block, overflows",
+                                elements_per_thread[axis].text()));
+    }
     grid.elements[axis] = per_block;
     const std::int64_t extent = axis < extent_names.size() ? extents[axis] : 1;
     if (extent == 0)

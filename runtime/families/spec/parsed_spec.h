@@ -14,6 +14,7 @@
 #include <hone/policy.h>
 #include <hone/problem.h>
 
+#include "runtime/families/counts.h"
 #include "runtime/families/spec/expression.h"
 
 namespace hone {
@@ -27,7 +28,10 @@ struct ParsedSpec {
     std::array<std::int64_t, 3> block;
     std::array<std::int64_t, 3> elements;  ///< of a block
 
-    std::int64_t total() const { return tiles[0] * tiles[1] * tiles[2]; }
+    /// kMostBytes for more of them.
+    std::int64_t total() const {
+      return product_within_memory({tiles[0], tiles[1], tiles[2]}).value_or(kMostBytes);
+    }
   };
 
   /// Throws as TunableKernel does.
@@ -36,6 +40,7 @@ struct ParsedSpec {
   ParsedSpec& operator=(const ParsedSpec&) = delete;
 
   Variables variables(const Policy& policy, const Extents& extents = {1, 1, 1}) const;
+  /// Throws Error(invalid_argument) for an expression without a value, and where 64 bits cannot hold the elements.
   Grid grid(const Extents& extents, const Policy& policy) const;
   Unit unit_of(const Policy& policy) const;
 

@@ -107,7 +107,8 @@ WorkShape SpecFamily::shape(const Problem& problem, const Policy& policy) const 
   const std::int64_t tiles = std::max<std::int64_t>(1, grid.total());
   return {
       .block_threads = static_cast<int>(
-          std::clamp<std::int64_t>(grid.block[0] * grid.block[1] * grid.block[2], 0, std::numeric_limits<int>::max())),
+          std::clamp<std::int64_t>(product_within_memory({grid.block[0], grid.block[1], grid.block[2]}).value_or(0), 0,
+                                   std::numeric_limits<int>::max())),
       .dynamic_smem_bytes = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
           parsed_.dynamic_smem_bytes.evaluate(known), 0, std::numeric_limits<std::int32_t>::max())),
       .tiles = tiles,

@@ -109,6 +109,7 @@ struct HostCheckReport {
   /// kernel, the source lines and the order in which it showed. HostCheck::orders with that order replays it.
   std::string failure;
   HostOrder failed_order;
+  bool ran_too_long = false;  ///< the fault is that HostCheck::deadline stopped a run
   std::vector<std::vector<std::byte>> buffers;  ///< HostCheck::buffers after the run of the first order
   std::string large_not_run;                    ///< why HostCheck::large was not run; "" if it was, or there is none
   std::string not_traced;                       ///< why updates that may be lost were not looked for; "" if they were

@@ -67,6 +67,25 @@ TEST_F(CApi, EnergyIsRefusedWhereNothingCountsIt) {
   hone_session_destroy(session);
 }
 
+TEST_F(CApi, CountersNameACacheWhosePathIsNoUtf8) {
+  hone_session_options options;
+  ASSERT_EQ(hone_session_options_init(&options, sizeof options), HONE_OK);
+  options.on_miss = HONE_ON_MISS_HEURISTIC;
+  options.cache_path = "/dev/null/\xff.sqlite";
+  hone_session* session = nullptr;
+  ASSERT_EQ(hone_session_create(device_, &options, &session), HONE_OK) << hone_last_error();
+  hone_problem* problem = nullptr;
+  const hone_reduce_spec spec = reduction("max", "f32");
+  ASSERT_EQ(hone_problem_reduce(&spec, 100, 16, &problem), HONE_OK) << hone_last_error();
+  EXPECT_EQ(hone_prepare(session, problem, nullptr), HONE_OK) << hone_last_error();
+  hone_tune(session, problem, 10, nullptr);  // its winner is stored nowhere
+  char* text = nullptr;
+  ASSERT_EQ(hone_session_counters(session, &text), HONE_OK) << hone_last_error();
+  EXPECT_THAT(json::parse(taken(text))["last_cache_failure"].get<std::string>(), HasSubstr("/dev/null/"));
+  hone_problem_destroy(problem);
+  hone_session_destroy(session);
+}
+
 TEST_F(CApi, APinnedSessionDoesNotTune) {
   ASSERT_EQ(hone_session_pin(session_), HONE_OK) << hone_last_error();
   hone_problem* problem = nullptr;

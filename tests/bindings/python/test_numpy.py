@@ -246,6 +246,11 @@ def test_transpose(x):
     assert_array_equal(hone.transpose(x), x.swapaxes(-1, -2))
 
 
+def test_transpose_copies_a_broadcast_array():
+    x = numpy.broadcast_to(numpy.arange(4, dtype="float32"), (3, 4))
+    assert_array_equal(hone.transpose(x, copy=True), x.T)
+
+
 def test_transpose_in_place():
     x = SHUFFLED.reshape(-1)[:36].reshape(6, 6).copy()
     expected = x.T.copy()

@@ -3,6 +3,7 @@
 import hone
 import numpy
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 X = numpy.ones((3, 4), "float32")
 READ_ONLY = numpy.zeros((), "float32")
@@ -85,6 +86,11 @@ class CudaInterface:
         (lambda: hone.rms_norm(X, eps=float("inf")), ValueError, "eps is inf.*from 0 to 3.4"),
         (lambda: hone.logsumexp(X.astype("int32")), ValueError, "i32"),
         (lambda: hone.transpose(X[0]), ValueError, "two axes"),
+        (lambda: hone.transpose(numpy.broadcast_to(X[0], (3, 4))), ValueError, "^x:.*copy=True"),
+        (lambda: hone.transpose(numpy.broadcast_to(X[0, :1], (5, 1))), ValueError, "^x:.*copy=True"),
+        (lambda: hone.transpose(numpy.broadcast_to(X[0], (2, 3, 4))), ValueError, "^x:.*copy=True"),
+        (lambda: hone.transpose(X, out=as_strided(X[0, :1].copy(), (4, 3), (0, 4))), ValueError, "^out:"),
+        (lambda: hone.problem("transpose", numpy.broadcast_to(X[0], (3, 4))), ValueError, "^x:"),
         (lambda: hone.norm(X, ord=3), ValueError, "ord is 3"),
         (lambda: hone.fuse("sum", "nothing"), ValueError, "nothing"),
         (lambda: hone.fuse(), ValueError, "no operation"),

@@ -32,6 +32,13 @@ TEST_F(CachePrune, RemovesWhatTheRuleSaysWithAllThatBelongsToIt) {
   EXPECT_EQ(found(file_, 6), 4);
 }
 
+TEST_F(CachePrune, AnEmptyFileStaysEmpty) {
+  write_text(file_, "");
+  const PruneCounts counts = prune(file_, {.removes = is_early, .max_bytes = 1 << 20});
+  EXPECT_EQ(counts.winners_before, 0);
+  EXPECT_EQ(fs::file_size(file_), 0u);
+}
+
 TEST_F(CachePrune, WhatWasRemovedIsGoneThoughOthersKeepTheFileFromShrinking) {
   fill();
   WritingFile file(file_);

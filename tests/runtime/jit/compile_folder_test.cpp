@@ -4,12 +4,17 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
+
+#include "runtime/jit/host_compiler.h"
 
 namespace hone {
 namespace {
@@ -47,6 +52,42 @@ TEST(CompileFolder, OldOnesThatNobodyUsesAreRemoved) {
   EXPECT_TRUE(fs::exists(parent / "hone-compile-used"));
   EXPECT_TRUE(fs::exists(parent / "others"));
   fs::remove_all(parent);
+}
+
+/// Compiles under the umask as a user whom modes keep out; the exit code of the process that did.
+int compile_under(mode_t mask, const fs::path& parent) {
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (geteuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0)) _exit(3);
+    umask(mask);
+    setenv("TMPDIR", parent.c_str(), 1);
+    try {
+      const Unit unit{.name = "one",
+                      .source = "#include \"a/b.cuh\"\nextern \"C\" __global__ void one(int* a) { *a = kOne; }\n",
+                      .headers = {{"a/b.cuh", "constexpr int kOne = 1;\n"}},
+                      .entries = {"one"}};
+      const Binary binary = HostCompiler("c++", "x86_64", HostInstrumentation::checked).compile(unit);
+      _exit(binary.code.empty() ? 1 : 0);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      _exit(2);
+    }
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(CompileFolder, IsUsedAndRemovedUnderEveryUmask) {
+  std::string name = (fs::temp_directory_path() / "compile-folder-test-XXXXXX").string();
+  ASSERT_NE(mkdtemp(name.data()), nullptr);
+  fs::permissions(name, fs::perms::all);
+  for (const mode_t mask : {0777, 0377, 0277, 0177}) {
+    EXPECT_EQ(compile_under(mask, name), 0) << mask;
+    EXPECT_TRUE(fs::is_empty(name)) << mask;
+  }
+  fs::remove_all(name);
 }
 
 }  // namespace

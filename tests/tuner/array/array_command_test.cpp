@@ -132,6 +132,10 @@ TEST_F(ArrayCommand, EmptyArraysHaveEmptyResults) {
   EXPECT_EQ(Json::parse(softmax.out)["results"][0]["policy"], Json());
 }
 
+TEST_F(ArrayCommand, OneElementIsNoElements) {
+  EXPECT_THAT(run({"reduce", save("one.npy", {1}, ramp(1))}).out, Names("1 element of f32"));
+}
+
 TEST_F(ArrayCommand, TheArrayThatWasReadIsNotReplacedByTheResult) {
   const std::string file = save("a.npy", {2, 3}, ramp(6)), link = (folder_ / "link.npy").string();
   std::filesystem::create_symlink(file, link);
@@ -162,6 +166,10 @@ TEST_F(ArrayCommand, TheCacheIsNotReplacedByTheResult) {
 TEST_F(ArrayCommand, WhatCannotBeIsRefused) {
   const std::string file = save("a.npy", {2, 3}, ramp(6));
   EXPECT_EQ(run({"reduce", file, "--axis", "2"}).code, 2);
+  const std::string empty = save<float>("empty.npy", {5, 0}, {});
+  const auto none = run({"reduce", empty, "--axis", "1", "--op", "argmax", "-o", out()});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, Names("empty.npy", "(5, 0)", "axis 1", "argmax"));
   EXPECT_EQ(run({"reduce", file, "--axis", "0", "--op", "sum,max", "-o", out()}).code, 2);
   EXPECT_EQ(run({"softmax", save("i.npy", {2, 2}, std::vector<std::int32_t>{1, 2, 3, 4})}).code, 2);
   for (const char* scale : {"inf", "1e400", "1e38"}) {

@@ -54,6 +54,11 @@ TEST_F(CacheSnapshotCommand, WrongTargetsAreRefused) {
   expect_refusal(hone({"snapshot", (folder_ / "no" / "x").native()}), 5, "there is no folder");
   cache::write_text(other_, std::string(3000, 'x'));
   expect_refusal(hone({"snapshot", other_.native()}), 5, "another kind");
+  fs::copy_file(file_, target_);
+  const CommandRun writable = hone({"snapshot", target_.native()});
+  expect_refusal(writable, 5, "remove this one first");
+  EXPECT_THAT(writable.err, ::testing::Not(::testing::HasSubstr("make it")));
+  fs::remove(target_);
   fs::remove(file_);
   expect_refusal(hone({"snapshot", target_.native()}), 5, "there is no such file");
 }

@@ -83,6 +83,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"{\"problems\": [{\"dtype\": [\"f32\", \"f23\"]}]}", "c:1:25: unknown dtype 'f23'"},
         BadFile{"{\"problems\": [{\"size\": 0}]}", "c:1:24: '0' is not a size"},
         BadFile{"{\"problems\": [{\"size\": 1.5}]}", "c:1:24: 'size' is 1.5, which is no whole number"},
+        BadFile{"{\"problems\": [{\"size\": 9007199254740993}]}", "c:1:24: 9007199254740993 would become"},
+        BadFile{"{\"weight\": -9223372036854775807}", "c:1:12: -9223372036854775807 would become"},
         BadFile{"{\"problems\": [{\"size\": []}]}", "c:1:24: 'size' is an empty list"},
         BadFile{"{\"problems\": [{\"weight\": 0}]}", "c:1:26: a weight is above 0"},
         BadFile{"{\"problems\": [{\"weight\": \"much\"}]}", "c:1:26: 'weight' is a text, and must be a number"},
@@ -131,6 +133,24 @@ TEST(CampaignFileToml, ComplaintsNameLineAndColumn) {
   EXPECT_THAT(toml("[[problems]]\nop = 1\nop = 2\n"), StartsWith("c:3:"));
   EXPECT_THAT(toml("budget = 2026-11-21\n"), StartsWith("c:1:10: dates and times mean nothing here"));
   EXPECT_THAT(toml("budget = = 3\n"), StartsWith("c:1:"));
+  EXPECT_THAT(toml("[[problems]]\nsize = 9007199254740993\n"), StartsWith("c:2:8: 9007199254740993 would become"));
+}
+
+TEST(CampaignFileToml, DeepTablesAreRefused) {
+  const std::string lists = std::string(100, '[') + std::string(100, ']');
+  std::string bare, quoted;
+  for (int i = 0; i < 100'000; ++i) bare += "a.", quoted += R"(".,='" . '",' .)";
+  for (const std::string& deep : {bare + "b = 1", quoted + "b = 1", "[" + bare + "b]", "x = {" + bare + "b = 1}",
+                                  R"(x = {y = """it's"""", )" + bare + "b = 1}", "x = " + lists})
+    EXPECT_THAT(complaint(deep, FileFormat::toml), Names("too deep")) << deep.substr(0, 40);
+}
+
+TEST(CampaignFileToml, DotsThatJoinNoKeysAreNotCounted) {
+  const std::string dots(1000, '.');
+  EXPECT_THAT(complaint("# " + dots + "\nbudget = '''\n" + dots + "'''\n", FileFormat::toml), Names("duration"));
+  std::string list;
+  for (int i = 0; i < 1000; ++i) list += "1.5, ";
+  EXPECT_THAT(complaint("budget = [" + list + "]\n", FileFormat::toml), Names("'budget' is a list"));
 }
 #else
 TEST(CampaignFileToml, IsRefusedWithoutToml) {

@@ -152,6 +152,18 @@ TEST(CampaignMessages, ProblemsAndCandidatesAreWhatTheyWere) {
   EXPECT_EQ(compiled.binary.code.size(), 2U);
 }
 
+TEST(CampaignMessages, BytesThatAreNoUtf8ComeBack) {
+  const std::string path = "/a/\xff\xc3\xa9\xc3.sqlite";
+  const Request request =
+      OpenRequest{.device = "host", .compiler = {path}, .cache_path = path, .system_caches = {path}};
+  const auto open = std::get<OpenRequest>(request_from_json(received(request)));
+  EXPECT_EQ(open.cache_path, path);
+  EXPECT_EQ(open.compiler.at(0), path);
+  EXPECT_EQ(open.system_caches.at(0), path);
+  const Answer answer = FailedAnswer{WorkerFailure::cache, path};
+  EXPECT_EQ(std::get<FailedAnswer>(answer_from_json(received(answer))).message, path);
+}
+
 std::string error_of(const Json& json) {
   try {
     request_from_json(json);

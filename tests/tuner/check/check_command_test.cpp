@@ -1,5 +1,6 @@
 // hone check: from a file to a report.
 #include <gmock/gmock.h>
+#include <hone/sdk/gpu_compiler.h>
 
 #include <cstring>
 #include <fstream>
@@ -101,6 +102,15 @@ TEST_F(CheckCommand, ABufferIsNamedByItsPlaceAmongTheArguments) {
                                {"--block", "32", "--arg", "i32[32]", "--arg", "i32=1", "--arg", "i32[32]"});
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.out, Names("argument", "3", "i32[32]", "byte 128"));
+}
+
+TEST_F(CheckCommand, AnArchitectureThatNvrtcDoesNotKnowIsCode6) {
+  if (GpuCompiler().identity().empty()) GTEST_SKIP() << "there is no NVRTC";
+  for (const char* architecture : {"sm90", "foo", "sm_1"}) {
+    const CommandRun run = check(kScale, {"--arch", architecture});
+    EXPECT_EQ(run.code, 6) << run.out;
+    EXPECT_THAT(run.err, Names(architecture, "sm_90"));
+  }
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose own memory lies around

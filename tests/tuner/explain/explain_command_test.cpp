@@ -43,6 +43,15 @@ TEST_F(ExplainTest, TenLinesComeFirst) {
   EXPECT_THAT(first, HasLine("found", "6 of 8 candidates"));
 }
 
+TEST_F(ExplainTest, AWinnerThatIsFasterThanItsRooflineTakesNoLess) {
+  cache::Publication sum = tuned_sum(28);
+  sum.winner.median_us *= 0.9;
+  store_.publish(sum);
+  const std::string out = explain({"1"});
+  EXPECT_THAT(out, HasLine("limit", "about", "all of the time"));
+  EXPECT_THAT(out, Not(HasSubstr("at least")));
+}
+
 TEST_F(ExplainTest, LinesFitTheTerminal) {
   store_.publish(tuned_sum(28));
   Environment environment = testing::isolated_environment(path_);

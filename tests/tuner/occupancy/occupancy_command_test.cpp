@@ -74,6 +74,20 @@ TEST(OccupancyCommand, SaysItInWords) {
                              "cudaOccupancyMaxPotentialBlockSize()", "Little's law"));
 }
 
+TEST(OccupancyCommand, RegistersThatAreNotGivenAreNoNumber) {
+  const CommandRun run = run_hone({"occupancy", "--gpu", "h100", "--block", "256"});
+  EXPECT_THAT(run.out, Names("256 threads", "any number of registers"));
+  EXPECT_THAT(run.out, ::testing::Not(::testing::HasSubstr("0 registers a thread")));
+}
+
+TEST(OccupancyCommand, SharedMemoryTakesUnits) {
+  EXPECT_EQ(occupancy({"--gpu", "h100", "--block", "256", "--smem", "16Ki"}).at("dynamic_smem_bytes"), 16384);
+  const CommandRun huge = run_hone({"occupancy", "--gpu", "h100", "--block", "256", "--smem", "4Gi"});
+  EXPECT_EQ(huge.code, 2);
+  EXPECT_THAT(huge.err, Names("--smem", "4 GiB"));
+  EXPECT_THAT(run_hone({"occupancy", "--gpu", "h100", "--smem", "much"}).err, Names("--smem", "'much'"));
+}
+
 TEST(OccupancyCommand, SharedMemoryThatFitsNowhereIsSaid) {
   const CommandRun run = run_hone({"occupancy", "--gpu", "t4", "--smem", "70000"});
   EXPECT_EQ(run.code, 2);
