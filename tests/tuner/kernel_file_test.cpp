@@ -176,7 +176,7 @@ TEST_F(KernelFile, IsTunedWhereThePathsAreNoUtf8) {
   write_file(folder / "axpy.cu", kSource);
   write_file(folder / "axpy.json", kKernel);
   const CommandRun run = hone({"tune", (folder / "axpy.json").string(), "--size", "1000", "--device", "host",
-                               "--budget", "1s", "--cache", cache.string()});
+                               "--budget", "20s", "--cache", cache.string()});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_TRUE(std::filesystem::exists(cache));
 }
