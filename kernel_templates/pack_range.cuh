@@ -140,14 +140,17 @@ struct PackRange {
 
   /// Accumulates the share of thread `rank` of kThreads, whole warps, in block `block` of the `blocks` that share the
   /// range: tiles of kUnroll packs in a grid-stride loop, then the tail; the single elements are block 0's. kReadsLines:
-  /// the loop begins with a line; the packs before it are the last block's, which may have fewer tiles.
-  template <class Op, unsigned kThreads, unsigned kUnroll, bool kReadsLines = false>
+  /// the loop begins with a line; the packs before it are the last block's, which may have fewer tiles. kSinglesFirst:
+  /// single elements are loaded before the loop, not with the tail behind it.
+  template <class Op, unsigned kThreads, unsigned kUnroll, bool kReadsLines = false, bool kSinglesFirst = false>
   __device__ void accumulate_share(typename Op::State& state, unsigned rank, unsigned block, unsigned blocks) const {
     struct Tile {
       ElementPack packs[kUnroll];
     };
     constexpr unsigned kTilePacks = kThreads * kUnroll;
     const unsigned before_line = kReadsLines ? packs_before_line<kThreads>() : 0;
+    Single single;
+    if constexpr (kSinglesFirst) single = load_single<kThreads>(rank, block == 0);
     const Index to_last_lane = kWarpThreads - 1 - rank % kWarpThreads;  // the loop is uniform in a warp
     const Index first = for_each_full_tile<Op::kComputeBound, false, Tile>(
         before_line + static_cast<Index>(block) * kTilePacks + rank, static_cast<Index>(blocks) * kTilePacks,
@@ -160,7 +163,7 @@ struct PackRange {
         });
     ElementPack tile[kUnroll];
     load_tail<Op>(tile, first, Index(kThreads));
-    const Single single = load_single<kThreads>(rank, block == 0);
+    if constexpr (!kSinglesFirst) single = load_single<kThreads>(rank, block == 0);
     accumulate_tail<Op>(state, tile, first, Index(kThreads));
     accumulate_singles<Op, kThreads>(state, single, rank);
     if (block == blocks - 1 && rank < before_line) {
