@@ -7,8 +7,8 @@
 
 namespace hone {
 
-/// Of thread `row` of the columns from `column` on, which may begin before the tile. kBuffers calls in a row need no
-/// barrier between them.
+/// Folds what the threads of a column have. Thread `row` has the columns from `column` on, which may begin before the
+/// tile. kBuffers calls in a row need no barrier between them.
 template <class Tiling, class T, unsigned kBuffers>
 struct ColumnFold {
   static constexpr unsigned kPack = Tiling::kPackElements, kThreads = Tiling::kThreadsPerOutput;

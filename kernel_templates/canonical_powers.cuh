@@ -1,6 +1,6 @@
 // Exponentials for reproducible softmax as p · 2^n, where n is the integer nearest to scale · x · log₂ e. Neither
-// depends on other elements of a row, and sums are relative to one power of two for a wide range of maxima: a row can be
-// summed before its largest element is known (docs/numerics.md).
+// depends on other elements of a row, and sums are relative to one power of two for a wide range of maxima: a row can
+// be summed before its largest element is known (docs/numerics.md).
 #pragma once
 
 #include "canonical_exponentials.cuh"

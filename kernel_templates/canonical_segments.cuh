@@ -1,5 +1,5 @@
-// Segments of an array in the canonical tree: a warp or a block per segment, whose chunks are counted from its beginning
-// and read by aligned packs wherever that is.
+// Segments of an array in the canonical tree: a warp or a block per segment, whose chunks are counted from its
+// beginning and read by aligned packs wherever that is.
 //
 // Constraints: kBlockThreads is a power of two; kChunks · 16 / sizeof(In) ≤ 32.
 #pragma once

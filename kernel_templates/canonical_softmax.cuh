@@ -1,7 +1,7 @@
 // Softmax, or its logarithm, of rows with the same bits for every policy, number of rows, pitch, alignment and device.
 //
-// Weights are exponentials of IEEE operations alone (canonical_powers.cuh), and their sum is the canonical tree over the
-// row's elements. Four ways, by the length of a row:
+// Weights are exponentials of IEEE operations alone (canonical_powers.cuh), and their sum is the canonical tree over
+// the row's elements. Four ways, by the length of a row:
 //
 //   CanonicalSoftmaxLanes   kLanes neighbouring lanes hold a row in registers, kUnroll packs each: at most a chunk, or
 //                           a few chunks if they are a warp.

@@ -132,7 +132,7 @@ struct HeldChunks {
       if (kIsWhole ? columns == 0 : number(u) >= columns) continue;
       const OutPack pack = OutPack::of([&](unsigned e) { return result(u, e); });
       if (kIsWhole || number(u) + kPack <= columns) {
-        store_streaming(reinterpret_cast<OutPack*>(first + number(u)), pack);
+        *reinterpret_cast<OutPack*>(first + number(u)) = pack;
       } else {
 #pragma unroll
         for (unsigned e = 0; e < kPack; ++e)

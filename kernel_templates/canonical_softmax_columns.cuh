@@ -1,5 +1,5 @@
-// Softmax, or its logarithm, over the middle extent of outer × reduced × inner: a column gets the bits that a row of its
-// elements gets by canonical_softmax.cuh.
+// Softmax, or its logarithm, over the middle extent of outer × reduced × inner: a column gets the bits that a row of
+// its elements gets by canonical_softmax.cuh.
 //
 // A block has a tile of kLanes packs of neighbouring columns, whose chunks are shared by its threads (ColumnChunk). It
 // visits them twice: for the heaviest elements and the sums of weights that are relative to 1, and for the results. It

@@ -57,7 +57,7 @@ struct CanonicalSoftmaxRows {
   static __device__ GuessedPowers<Acc> guessed_of(const Arguments& all) { return {all.guessed, all.scale.factor}; }
   static __device__ unsigned run_of(const Arguments& all) { return (kUnroll * kChunkElements<In>) << all.run_levels; }
 
-  /// What a warp has of a span.
+  /// Reads the part of a span that is the warp's.
   template <class AnyPowers>
   static __device__ typename SoftmaxSum<Types>::State of_span(const AnyPowers& powers, const Arguments& all,
                                                               unsigned long long row, unsigned span) {

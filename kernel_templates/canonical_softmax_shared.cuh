@@ -3,8 +3,8 @@
 //
 // A row belongs to a warp, a block or a cluster; arguments.chunks is how many of its chunks each block has, and a warp
 // of those that share a row takes 2^run_levels of them, one after the other. Each chunk has a slot, where a lane keeps
-// its packs of elements, and then their weights, or the same elements for the logarithm. No thread reads what another one
-// kept.
+// its packs of elements, and then their weights, or the same elements for the logarithm. No thread reads what another
+// one kept.
 //
 // Constraints: those of canonical_softmax.cuh but for kChunks; dynamic shared memory has a slot for each chunk of a row
 // that a block has, for each row that it holds at once.

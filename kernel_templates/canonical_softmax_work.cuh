@@ -33,7 +33,7 @@ struct SoftmaxColumnWork {
   const Arguments& all;
   const Tile& tile;
   Chunk& chunk;
-  unsigned& folds;  ///< of threads until now, in the whole kernel: they take turns at two buffers
+  unsigned& folds;  ///< of threads until now, in the whole kernel: they use two buffers alternately
   unsigned part;
   long long slice, column, first, end;  ///< chunks
 

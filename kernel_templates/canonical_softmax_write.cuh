@@ -6,8 +6,8 @@
 // A Row is a group of lanes' part of a row, in registers or in shared memory. It is made of a Place, which says where
 // it is and how it is scaled. It has load(in, powers), which turns the elements as the powers want them; sum(powers) of
 // the lanes' weights, and heaviest(), the largest that they loaded; and store(in, out, weight, norm). Row::Again is a
-// Row of the same Place for other weights. kIsApart: its code is a call, because it would need up to twice the registers
-// if it were a part of the kernel's.
+// Row of the same Place for other weights. kIsApart: its code is a call, because it would need up to twice the
+// registers if it were a part of the kernel's.
 #pragma once
 
 #include "canonical_softmax_ops.cuh"
@@ -15,7 +15,8 @@
 
 namespace hone {
 
-/// What the threads of a row find of it.
+/// The sum of the weights that threads have of a row, and their heaviest element: what a row's threads exchange at
+/// once.
 template <class Types>
 struct SoftmaxSum {
   using Acc = typename Types::Acc;

@@ -53,8 +53,8 @@ struct Reduce {
     Combine<Op, kBlockThreads, kClusterBlocks, kGrid, false, kTail, Exchange::receipts> combine;
     const auto range = Range::of(Range::Source::from(arguments.in), static_cast<Index>(arguments.n));
     State state = Op::identity();
-    // A short array in short tiles would wait twice, for the loop's tile and for what is behind it. Longer tiles have all
-    // of it in the tail.
+    // A short array in short tiles would wait twice, for the loop's tile and for what is behind it. Longer tiles have
+    // all of it in the tail.
     constexpr bool kSinglesFirst = kGrid == Grid::none && kUnroll <= 2;
     range.template accumulate_share<Op, kBlockThreads, kUnroll, kReadsLines, kSinglesFirst>(state, threadIdx.x,
                                                                                            blockIdx.x, gridDim.x);

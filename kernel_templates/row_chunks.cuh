@@ -8,8 +8,8 @@
 //   row_state(states, parts, rows, combine)  that of a row, from those of its chunks
 //   write_chunk<kTile>(chunk, state, rows)   reads the chunk again and writes it
 //
-// Rows has row<kThreads>(r, thread), a thread's share of a Row, and Row has chunk(part, parts). Constraints: the product
-// of rows and parts fits 32 bits.
+// Rows has row<kThreads>(r, thread), a thread's share of a Row, and Row has chunk(part, parts). Constraints: the
+// product of rows and parts fits 32 bits.
 #pragma once
 
 #include "grid.cuh"

@@ -48,7 +48,7 @@ struct SegmentWindow {
   Index first;
   Index offsets[kRounds];
 
-  /// Those of no segment below `behind` are beyond any element.
+  /// Offsets after that of segment `behind` are beyond any element.
   __device__ SegmentWindow(const Arrays& arrays, Index first_, Index behind) : first(first_) {
     unrolled<kRounds>([&](unsigned r) {
       const unsigned number = number_of(r);

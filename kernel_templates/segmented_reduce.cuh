@@ -107,7 +107,7 @@ struct MergedSegments {
   static constexpr unsigned kTileElements = kWarps * Tiles::kTileElements;
   static constexpr unsigned kTileBytes = kWarps * sizeof(typename Tiles::Shared);
 
-  /// What a warp leaves to its block.
+  /// A warp leaves this to its block.
   struct OfWarp {
     Carry<Op> carry;
     unsigned has_end;

@@ -53,7 +53,7 @@ __device__ typename Op::State tails_up_to_here(typename Op::State tail, unsigned
   return tail;
 }
 
-/// What the lane before has of `value`; the identity in the first lane.
+/// Returns `value` of the lane before; the identity in the first lane.
 template <class Op>
 __device__ typename Op::State of_lane_before(typename Op::State value) {
   const auto before = shuffle_up(value, 1);

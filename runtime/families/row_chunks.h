@@ -45,7 +45,7 @@ struct RowChunks {
   /// Adds the entries of a unit that defines Kernel; a thread has so many loads in flight.
   void add_to(Unit& unit, std::int32_t packs_per_thread, std::int32_t block_threads, MinBlocks min_blocks) const;
 
-  /// Whether kernels count the chunks of so many rows, the longest of which have `tiles`.
+  /// Kernels count the chunks of so many rows, the longest of which have `tiles`, in 32 bits and in their workspace.
   Reason is_valid() const {
     return first_reason(
         {reason_if(!is_pipeline() && rows > most_partials, "rows have more partial results than the workspace"),
@@ -54,7 +54,7 @@ struct RowChunks {
   }
 };
 
-// What a View says of a typical row: is_chunks(), where two kernels read them, or is_pipeline(); row_bytes, and
+// A View describes a typical row: is_chunks(), where two kernels read its chunks, or is_pipeline(); row_bytes, and
 // center_packs of 16 bytes.
 
 template <class View>
