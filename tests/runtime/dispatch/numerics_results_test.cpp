@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -12,7 +14,11 @@
 #include <hone/segmented_reduce.h>
 #include <hone/softmax.h>
 
+#include "runtime/choose/compiled.h"
+#include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/segmented_reduce/segmented_policy.h"
+#include "runtime/measure/loaded_candidate.h"
+#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/runtime/support/expected_bits.h"
 #include "tests/runtime/support/sanitized.h"
@@ -23,17 +29,57 @@ namespace {
 class NumericsResults : public DeviceTest {
  protected:
   /// The bits of a result of `spec` over bytes in host memory, placed `offset` elements behind an aligned address.
-  std::vector<std::byte> reduce(Session& session, const ReduceSpec& spec, const std::vector<std::byte>& a,
-                                const std::vector<std::byte>& b, std::int64_t n, std::size_t offset = 0) const {
-    const std::size_t shift = offset * info(spec.dtype).size_bytes;
-    const Array<std::byte> first = upload(a, shift), second = upload(b, shift);
-    const DeviceBuffer out(device_, 2 * sizeof(double));
-    if (spec.op == ReduceOp::dot) tuned_dot(session, spec, first.data, second.data, n, out.data(), nullptr);
-    else tuned_reduce(session, spec, first.data, n, out.data(), nullptr);
-    std::vector<std::byte> result(info(spec.result_dtype()).size_bytes * static_cast<std::size_t>(info(spec.op).outputs));
-    device_->copy_to_host(result.data(), out.data(), result.size(), nullptr);
+  std::vector<std::byte> reduce(Session& session, const ReduceSpec& spec, const std::vector<std::byte>& elements,
+                                std::int64_t n, std::size_t offset) const {
+    const Problem problem = reduce_problem(spec, n);
+    const Array<std::byte> in = upload(elements, offset * info(spec.dtype).size_bytes);
+    const DeviceBuffer out(device_, problem.family->buffers(problem).back().size_bytes());
+    tuned_reduce(session, spec, in.data, n, out.data(), nullptr);
+    return fetch_all(out);
+  }
+
+  std::vector<std::byte> fetch_all(const DeviceBuffer& from) const {
+    std::vector<std::byte> bytes(from.size_bytes());
+    device_->copy_to_host(bytes.data(), from.data(), bytes.size(), nullptr);
     device_->synchronize(nullptr);
-    return result;
+    return bytes;
+  }
+
+  /// A problem, and what runs it with a candidate that is given and compares the bits.
+  struct Case {
+    Problem problem;
+    std::function<void(const LoadedCandidate&)> check;
+  };
+
+  /// Compiles one policy for each case, all of them at once, and runs the cases. Policies and grids take turns, so that
+  /// cases of a class have several.
+  void run(const std::vector<Case>& cases) const {
+    std::vector<Policy> policies;
+    std::vector<Unit> units;
+    for (const Case& one : cases) {
+      const std::vector<Policy> allowed = allowed_policies(one.problem, device_->facts());
+      ASSERT_FALSE(allowed.empty()) << to_string(one.problem);
+      policies.push_back(allowed[7 * policies.size() % allowed.size()]);
+      units.push_back(unit_of(one.problem, policies.back()));
+    }
+    const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      const Problem& problem = cases[i].problem;
+      SCOPED_TRACE(to_string(problem) + " " + problem.family->space().to_string(policies[i]));
+      ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
+      const CompiledCode code = load_policy(*device_, problem, policies[i], units[i], outcomes[i].binary);
+      const bool one_block = problem.family->shape(problem, policies[i]).one_block;
+      cases[i].check({{policies[i], {one_block || i % 2 == 0 ? 1 : 7}}, code.module});
+    }
+  }
+
+  /// The results of a call with these inputs.
+  std::vector<std::byte> call(const Problem& problem, const LoadedCandidate& loaded, std::vector<void*> buffers) const {
+    const DeviceBuffer out(device_, problem.family->buffers(problem).back().size_bytes());
+    const DeviceBuffer workspace = make_workspaces(device_, 1);
+    buffers.push_back(out.data());
+    loaded.enqueue(*device_, problem, buffers, workspace.data(), nullptr);
+    return fetch_all(out);
   }
 
   template <class T>
@@ -44,50 +90,58 @@ class NumericsResults : public DeviceTest {
 };
 
 TEST_F(NumericsResults, KernelsMeetTheExpectedBits) {
-  Session session(device_, quick());
+  std::vector<Case> cases;
   std::size_t compared = 0;
   for (const ExpectedBits& expected : read_expected_bits()) {
-    const Problem problem = reduce_problem(expected.spec, expected.n);
-    if (!refusal_of(problem).empty()) continue;
-    // The host compiles them one by one. CanonicalReduce has more kernels, against the definition, which meets each
-    // line of the file in families_test.
+    const ReduceSpec& spec = expected.spec;
+    const std::int64_t n = expected.n;
+    const std::size_t bytes = info(spec.dtype).size_bytes;
+    if (!refusal_of(reduce_problem(spec, n)).empty()) continue;
+    // CanonicalReduce has more kernels, against the definition, which meets each line of the file in families_test.
     if (!is_due(++compared, 13)) continue;
-    const std::vector<std::byte> a = expected_bits_elements(expected.spec, 0, expected.n);
-    const std::vector<std::byte> b = expected_bits_elements(expected.spec, expected.n, expected.n);
-    for (const std::size_t offset : {std::size_t{0}, static_cast<std::size_t>(expected.n % 4)})
-      EXPECT_EQ(reduce(session, expected.spec, a, b, expected.n, offset), expected.results)
-          << to_string(problem) << " at offset " << offset;
+    for (const std::size_t offset : {std::size_t{0}, static_cast<std::size_t>(n % 4)}) {
+      const Problem problem = reduce_problem(spec, n, offset == 0 ? kMaxAlignment : static_cast<std::uint32_t>(bytes));
+      const auto check = [=, this](const LoadedCandidate& loaded) {
+        const Array<std::byte> a = upload(expected_bits_elements(expected.spec, 0, n), offset * bytes);
+        const Array<std::byte> b = upload(expected_bits_elements(expected.spec, n, n), offset * bytes);
+        std::vector<void*> inputs{a.data};
+        if (info(expected.spec.op).inputs == 2) inputs.push_back(b.data);
+        EXPECT_EQ(call(problem, loaded, inputs), expected.results) << "at offset " << offset;
+      };
+      cases.push_back({problem, check});
+    }
   }
   if (compared == 0) GTEST_SKIP() << "no reduction of an array has reproducible kernels";
+  run(cases);
 }
 
 /// Columns of a matrix with any leading dimension, between others.
 TEST_F(NumericsResults, ColumnsMeetTheExpectedBits) {
-  Session session(device_, quick());
+  std::vector<Case> cases;
   std::size_t turn = 0;
   for (const ExpectedBits& expected : read_expected_bits()) {
     if (info(expected.spec.op).inputs != 1 || expected.n == 0) continue;
     if (!is_due(++turn, test::kSanitized ? 97 : 41)) continue;
     const auto odd = static_cast<std::int64_t>(turn);
     const std::int64_t n = expected.n, inner = 2 + odd % 6, pitch = inner + odd % 3, at = odd % inner;
-    const std::vector<std::byte> column = expected_bits_elements(expected.spec, 0, n);
-    const std::vector<std::byte> others = expected_bits_elements(expected.spec, 7, n);
-    const auto bytes = static_cast<std::int64_t>(info(expected.spec.dtype).size_bytes);
-    std::vector<std::byte> matrix(static_cast<std::size_t>(n * pitch * bytes));
-    for (std::int64_t i = 0; i < n * pitch; ++i)
-      std::memcpy(matrix.data() + i * bytes, (i % pitch == at ? column : others).data() + i / pitch * bytes,
-                  static_cast<std::size_t>(bytes));
-    const Array<std::byte> in = upload(matrix, 0);
-    const ColumnsShape shape{.reduced = n, .inner = inner, .pitch = pitch};
-    const std::size_t result_bytes = expected.results.size();
-    const DeviceBuffer out(device_, static_cast<std::size_t>(inner) * result_bytes);
-    tuned_reduce_columns(session, expected.spec, in.data, shape, out.data(), nullptr);
-    std::vector<std::byte> found(result_bytes);
-    device_->copy_to_host(found.data(), out.as<std::byte>() + static_cast<std::size_t>(at) * result_bytes, result_bytes,
-                          nullptr);
-    device_->synchronize(nullptr);
-    EXPECT_EQ(found, expected.results) << to_string(reduce_columns_problem(expected.spec, shape)) << " column " << at;
+    const Problem problem = reduce_columns_problem(expected.spec, {.reduced = n, .inner = inner, .pitch = pitch});
+    const auto check = [=, this](const LoadedCandidate& loaded) {
+      const std::vector<std::byte> column = expected_bits_elements(expected.spec, 0, n);
+      const std::vector<std::byte> others = expected_bits_elements(expected.spec, 7, n);
+      const auto bytes = static_cast<std::int64_t>(info(expected.spec.dtype).size_bytes);
+      std::vector<std::byte> matrix(static_cast<std::size_t>(n * pitch * bytes));
+      for (std::int64_t i = 0; i < n * pitch; ++i)
+        std::memcpy(matrix.data() + i * bytes, (i % pitch == at ? column : others).data() + i / pitch * bytes,
+                    static_cast<std::size_t>(bytes));
+      const Array<std::byte> in = upload(matrix);
+      const std::vector<std::byte> found = call(problem, loaded, {in.data});
+      const auto result_bytes = static_cast<std::int64_t>(expected.results.size());
+      const auto first = found.begin() + at * result_bytes;
+      EXPECT_EQ(std::vector(first, first + result_bytes), expected.results) << "column " << at;
+    };
+    cases.push_back({problem, check});
   }
+  run(cases);
 }
 
 /// Batch invariance: alone, among others, at any row of a pitched matrix.
@@ -108,7 +162,8 @@ TEST_F(NumericsResults, ARowHasTheSameBitsWhereverItIs) {
       std::vector<float> matrix(static_cast<std::size_t>(rows * pitch), 3.5f);
       std::copy(row.begin(), row.end(), matrix.begin() + at * pitch);
       const auto in = upload(matrix);
-      tuned_reduce_rows(session, spec, in.data, {.rows = rows, .columns = kColumns, .pitch = pitch}, out.data(), nullptr);
+      const RowsShape shape{.rows = rows, .columns = kColumns, .pitch = pitch};
+      tuned_reduce_rows(session, spec, in.data, shape, out.data(), nullptr);
       EXPECT_EQ(std::bit_cast<std::uint32_t>(fetch(out.as<float>() + at)), expected) << rows << " × " << pitch;
     }
 }
@@ -119,7 +174,8 @@ TEST_F(NumericsResults, ARowOfASoftmaxHasTheSameBitsWhereverItIs) {
   Session session(device_, quick());
   std::vector<float> row = random_values<float>(kColumns);
   row[3] = -std::numeric_limits<float>::infinity();
-  const auto softmax_of = [&](const std::vector<float>& matrix, std::int64_t rows, std::int64_t pitch, std::int64_t at) {
+  const auto softmax_of = [&](const std::vector<float>& matrix, std::int64_t rows, std::int64_t pitch,
+                              std::int64_t at) {
     const auto in = upload(matrix, static_cast<std::size_t>(rows % 3));
     const DeviceBuffer out(device_, matrix.size() * sizeof(float));
     tuned_softmax(session, spec, in.data, SoftmaxShape::rows(rows, kColumns, {pitch, pitch}), out.data(), nullptr);
@@ -142,7 +198,7 @@ TEST_F(NumericsResults, ARowOfASoftmaxHasTheSameBitsWhereverItIs) {
 
 /// The file was written by a second program (expected_bits.py softmax), which shares nothing with the library.
 TEST_F(NumericsResults, SoftmaxMeetsTheExpectedBits) {
-  Session session(device_, quick());
+  std::vector<Case> cases;
   std::ifstream file(HONE_EXPECTED_SOFTMAX_BITS);
   std::size_t lines = 0;
   for (std::string line; std::getline(file, line); ++lines) {
@@ -154,37 +210,38 @@ TEST_F(NumericsResults, SoftmaxMeetsTheExpectedBits) {
     words >> op >> dtype >> n >> scale;
     SoftmaxSpec spec{.dtype = parse_dtype(dtype), .scale = scale, .numerics = Numerics::reproducible};
     spec.result = spec.accumulator_dtype();
-    std::vector<std::string> expected;
-    while (words >> value) expected.push_back(value);
+    std::vector<double> expected;
+    while (words >> value) expected.push_back(std::strtod(value.c_str(), nullptr));
     // The elements are one of three rows, which begin anywhere, or one of several columns.
-    const ReduceSpec elements{.op = ReduceOp::logsumexp, .dtype = spec.dtype};
-    const std::vector<std::byte> sequence = expected_bits_elements(elements, 0, n);
-    const std::int64_t row_pitch = n + n % 3, inner = 2 + n % 5, column_pitch = inner + n % 2;
-    const auto expect_bits = [&](const SoftmaxShape& shape, std::int64_t first, std::int64_t stride) {
-      const std::size_t bytes = info(spec.dtype).size_bytes;
-      const Problem problem = softmax_problem(spec, shape);
-      std::vector<std::byte> matrix(problem.family->buffers(problem)[0].size_bytes());
-      for (std::int64_t i = 0; i < n; ++i)
-        std::memcpy(matrix.data() + static_cast<std::size_t>(first + i * stride) * bytes,
-                    sequence.data() + static_cast<std::size_t>(i) * bytes, bytes);
-      const Array<std::byte> in = upload(matrix, 0);
-      const DeviceBuffer out(device_, problem.family->buffers(problem)[1].size_bytes());
-      if (op == "softmax") tuned_softmax(session, spec, in.data, shape, out.data(), nullptr);
-      else tuned_log_softmax(session, spec, in.data, shape, out.data(), nullptr);
-      std::size_t next = 0;
-      for (const std::int64_t i : {std::int64_t{0}, n / 3, n - 1}) {
-        const std::int64_t at = first + i * stride;
-        const double found = spec.result == DType::f64 ? fetch(out.as<double>() + at)
-                                                       : static_cast<double>(fetch(out.as<float>() + at));
-        EXPECT_EQ(found, std::strtod(expected.at(next++).c_str(), nullptr))
-            << line << ": element " << i << " of " << to_string(problem);
-      }
+    const auto add = [&](const SoftmaxShape& shape, std::int64_t first, std::int64_t stride) {
+      const Problem problem = op == "softmax" ? softmax_problem(spec, shape) : log_softmax_problem(spec, shape);
+      const auto check = [=, this](const LoadedCandidate& loaded) {
+        const std::vector<std::byte> sequence =
+            expected_bits_elements({.op = ReduceOp::logsumexp, .dtype = spec.dtype}, 0, n);
+        const std::size_t bytes = info(spec.dtype).size_bytes;
+        std::vector<std::byte> matrix(problem.family->buffers(problem)[0].size_bytes());
+        for (std::int64_t i = 0; i < n; ++i)
+          std::memcpy(matrix.data() + static_cast<std::size_t>(first + i * stride) * bytes,
+                      sequence.data() + static_cast<std::size_t>(i) * bytes, bytes);
+        const Array<std::byte> in = upload(matrix);
+        const std::vector<std::byte> results = call(problem, loaded, {in.data});
+        const auto result_at = [&](std::int64_t at) -> double {
+          if (spec.result == DType::f64) return reinterpret_cast<const double*>(results.data())[at];
+          return static_cast<double>(reinterpret_cast<const float*>(results.data())[at]);
+        };
+        std::size_t next = 0;
+        for (const std::int64_t i : {std::int64_t{0}, n / 3, n - 1})
+          EXPECT_EQ(result_at(first + i * stride), expected.at(next++)) << line << ": element " << i;
+      };
+      cases.push_back({problem, check});
     };
-    expect_bits(SoftmaxShape::rows(3, n, {row_pitch, row_pitch}), row_pitch, 1);
+    const std::int64_t row_pitch = n + n % 3, inner = 2 + n % 5, column_pitch = inner + n % 2;
+    add(SoftmaxShape::rows(3, n, {row_pitch, row_pitch}), row_pitch, 1);
     if (lines % 33 == 0 || is_cuda())
-      expect_bits(SoftmaxShape::columns(n, inner, {column_pitch, column_pitch}), n % inner, column_pitch);
+      add(SoftmaxShape::columns(n, inner, {column_pitch, column_pitch}), n % inner, column_pitch);
   }
   EXPECT_EQ(lines, 160u) << HONE_EXPECTED_SOFTMAX_BITS;
+  run(cases);
 }
 
 /// A column has the bits of a row of its elements, among any number of others.
@@ -256,7 +313,7 @@ TEST_F(NumericsResults, ExtremesHaveOneZeroAndOneNaN) {
       std::vector<T> swapped = values;
       for (T& each : swapped) each = std::memcmp(&each, &zero, sizeof(T)) == 0 ? negative : zero;
       const auto bits = [&](const std::vector<T>& of, std::size_t offset) {
-        return reduce(session, spec, bytes_of(of), {}, static_cast<std::int64_t>(of.size()), offset);
+        return reduce(session, spec, bytes_of(of), static_cast<std::int64_t>(of.size()), offset);
       };
       const std::vector<std::byte> zeros = bits(values, 0);
       EXPECT_TRUE(std::all_of(zeros.begin(), zeros.end(), [](std::byte b) { return b == std::byte{}; }))
