@@ -10,8 +10,9 @@
 
 namespace hone {
 
-/// kBatchLevels: a thread takes a chunk in at most 2^kBatchLevels batches.
-template <class Tiling, unsigned kBatchLevels>
+/// kBatchLevels: a thread takes a chunk in at most 2^kBatchLevels batches. kHolds: go_to() loads the chunk, a single
+/// batch, which stays in registers.
+template <class Tiling, unsigned kBatchLevels, bool kHolds>
 class ColumnBatches {
  public:
   using In = typename Tiling::In;
@@ -21,13 +22,24 @@ class ColumnBatches {
   static constexpr unsigned kElements = kChunkElements<In>;
   static constexpr unsigned kPack = Tiling::kPackElements, kThreads = Tiling::kThreadsPerOutput;
   static constexpr unsigned kUnroll = Tiling::kUnroll;
-  static_assert(!Tiling::kShiftedLoads && kThreads * kUnroll <= kElements);
+  static_assert(!Tiling::kShiftedLoads && kThreads * kUnroll <= kElements && (!kHolds || kBatchLevels == 0));
+
+  /// The rows `row`, row + (kThreads << levels_), … of the chunk, of which the first `count` are there.
+  struct Batch {
+    ElementPack packs[kUnroll];
+    unsigned row, count;
+  };
 
   __device__ ColumnBatches(const In* in, const Tile& tile)
-      : in_(in), tile_(tile), row_(threadIdx.x / Tiling::kLanes),
-        column_(static_cast<int>(threadIdx.x % Tiling::kLanes * kPack)) {
+      : in_(in), tile_(tile), row_(threadIdx.x / Tiling::kLanes) {
+    enter_tile();
+  }
+
+  /// To be called when the tile has become another one.
+  __device__ void enter_tile() {
+    column_ = static_cast<int>(threadIdx.x % Tiling::kLanes * kPack);
     if constexpr (Tiling::kPhaseMatched) {
-      const In* const row = in + (tile.first + static_cast<Offset>(row_) * tile.pitch);
+      const In* const row = in_ + (tile_.first + static_cast<Offset>(row_) * tile_.pitch);
       const unsigned shift = elements_before_alignment<sizeof(ElementPack)>(row);
       if (shift != 0) column_ += static_cast<int>(shift) - static_cast<int>(kPack);
     }
@@ -44,7 +56,32 @@ class ColumnBatches {
     count_ = elements < kElements ? static_cast<unsigned>(elements) : kElements;
     const unsigned tiles = rows_ == 0 ? 0 : (rows_ - 1) / (kThreads * kUnroll);
     levels_ = tiles == 0 ? 0 : 32 - static_cast<unsigned>(__clz(static_cast<int>(tiles)));
-    if constexpr (kBatchLevels == 0) load(held_, 0);
+    if constexpr (kHolds) load(held_, 0);
+  }
+
+  /// The batches of the chunk, which has one at least.
+  __device__ unsigned batches() const { return kBatchLevels == 0 ? 1 : 1u << levels_; }
+
+  __device__ void load(Batch& batch, unsigned number) const {
+    batch.row = row_ + kThreads * (__brev(number) >> 1 >> (31 - levels_));
+    const unsigned step = kThreads << levels_;
+    batch.count = batch.row < rows_ && !is_idle() ? ((rows_ - 1 - batch.row) / kThreads >> levels_) + 1 : 0;
+    const Offset row = first_ + batch.row;
+    const Offset last = row + static_cast<Offset>(batch.count == 0 ? 0 : batch.count - 1) * step;
+    const Offset stride = tile_.pitch * step;
+    const In* from = in_ + (tile_.first + row * tile_.pitch + column_);
+    if (row < tile_.row_of_packs || last >= tile_.last_of_packs) {
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll; ++u)
+        if (u < batch.count) batch.packs[u] = load_singles(row + static_cast<Offset>(u) * step);
+    } else if (batch.count >= kUnroll) {
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll; ++u, from += stride) batch.packs[u] = Tiling::load(from);
+    } else {
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll; ++u, from += stride)
+        if (u < batch.count) batch.packs[u] = Tiling::load(from);
+    }
   }
 
   /// Calls act(row, pack) for each of a thread's rows of the chunk.
@@ -59,25 +96,21 @@ class ColumnBatches {
 
   /// The first of a thread's columns. It may lie before the tile, and so may some of those behind it.
   __device__ int column() const { return column_; }
+  /// True if none of them is in the tile.
+  __device__ bool is_idle() const { return column_ >= static_cast<int>(tile_.width); }
 
  protected:
-  /// The rows `row`, row + (kThreads << levels_), … of the chunk, of which the first `count` are there.
-  struct Batch {
-    ElementPack packs[kUnroll];
-    unsigned row, count;
-  };
-
   /// Calls act(number, batch) for the batches of the chunk, in their order.
   template <class Act>
   __device__ void for_batches(const Act& act) const {
 #pragma unroll 1
-    for (unsigned b = 0; b < (kBatchLevels == 0 ? 1 : 1u << levels_); ++b) {
-      if constexpr (kBatchLevels > 0) {
+    for (unsigned b = 0; b < batches(); ++b) {
+      if constexpr (kHolds) {
+        act(b, held_);
+      } else {
         Batch batch;
         load(batch, b);
         act(b, batch);
-      } else {
-        act(b, held_);
       }
     }
   }
@@ -85,31 +118,12 @@ class ColumnBatches {
   const In* in_;
   const Tile& tile_;
   unsigned row_;
-  int column_;
+  int column_ = 0;
   Offset first_ = 0;
   unsigned rows_ = 0, count_ = 0, levels_ = 0;
   Batch held_;
 
  private:
-  __device__ void load(Batch& batch, unsigned number) const {
-    batch.row = row_ + kThreads * (__brev(number) >> 1 >> (31 - levels_));
-    const unsigned step = kThreads << levels_;
-    const bool is_there = batch.row < rows_ && column_ < static_cast<int>(tile_.width);
-    batch.count = is_there ? ((rows_ - 1 - batch.row) / kThreads >> levels_) + 1 : 0;
-    const Offset row = first_ + batch.row, last = row + static_cast<Offset>(batch.count - is_there) * step;
-    const In* const from = in_ + (tile_.first + row * tile_.pitch + column_);
-    const Offset stride = tile_.pitch * step;
-    if (row >= tile_.row_of_packs && last < tile_.last_of_packs) {
-#pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u)
-        if (u < batch.count) batch.packs[u] = Tiling::load(from + u * stride);
-    } else {
-#pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u)
-        if (u < batch.count) batch.packs[u] = load_singles(row + static_cast<Offset>(u) * step);
-    }
-  }
-
   /// A pack that reaches beyond the array, or whose neighbours do.
   __device__ ElementPack load_singles(Offset row) const {
     ElementPack pack = ElementPack::filled(In{});

@@ -10,12 +10,13 @@
 
 namespace hone {
 
-template <class Tiling, unsigned kBatchLevels>
-class ColumnChunk : public ColumnBatches<Tiling, kBatchLevels> {
+template <class Tiling, unsigned kBatchLevels, bool kHolds = kBatchLevels == 0>
+class ColumnChunk : public ColumnBatches<Tiling, kBatchLevels, kHolds> {
  public:
-  using Batches = ColumnBatches<Tiling, kBatchLevels>;
+  using Batches = ColumnBatches<Tiling, kBatchLevels, kHolds>;
   using Op = typename Tiling::Op;
   using typename Batches::In, typename Batches::Offset, typename Batches::Tile, typename Batches::ElementPack;
+  using typename Batches::Batch;
   using Batches::kPack, Batches::kThreads, Batches::kUnroll;
   using Prepared = decltype(Op::prepared(ElementPack()));
   using Element = decltype(Prepared()[0]);
@@ -59,31 +60,41 @@ class ColumnChunk : public ColumnBatches<Tiling, kBatchLevels> {
   /// The fold, of each of a thread's columns, of leaf(element, is_there, e, number) over the thread's rows.
   template <class Monoid, class T, class Leaf>
   __device__ void fold_rows(T (&values)[kPack], const Leaf& leaf) const {
-    T nodes[kBatchLevels + 1][kPack];
+    Nodes<T> nodes;
     for_batches([&](unsigned b, const Batch& batch) {
-      const Array<Prepared, kUnroll> packs([&](unsigned u) { return Op::prepared(batch.packs[u]); });
-#pragma unroll
-      for (unsigned e = 0; e < kPack; ++e) {
-        const unsigned fold = Tiling::kFolds ? fold_of(e) : 0;
-        values[e] = fold_leaves<Monoid, kUnroll>([&](unsigned u) {
-          const unsigned number = (batch.row + (u * kThreads << levels_)) * tile_.folds + fold;
-          const bool is_there = Tiling::kFolds ? u < batch.count && number < count_ : u < batch.count;
-          return leaf(packs.values[u][e], is_there, e, number);
-        });
-      }
+      fold_packs<Monoid, false>(values, batch, leaf);
       push<Monoid>(nodes, values, b);
     });
   }
 
-  /// Folds the values of all threads of each column (canonical_column_fold.cuh).
+  /// The nodes of batches whose right neighbours are missing yet.
+  template <class T>
+  using Nodes = T[kBatchLevels + 1][kPack];
+
+  /// Does for batch number b what fold_rows() does for all of them. Batches without gaps have code of their own, since
+  /// asking for each element whether it is there takes as long as adding it.
+  template <class Monoid, class T, class Leaf>
+  __device__ void fold_batch(Nodes<T>& nodes, T (&values)[kPack], const Batch& batch, unsigned b,
+                             const Leaf& leaf) const {
+    if (is_idle()) return;
+    const bool is_whole = batch.count >= kUnroll && (!Tiling::kFolds || count_ == kElements);
+    if (is_whole) fold_packs<Monoid, true>(values, batch, leaf);
+    else fold_packs<Monoid, false>(values, batch, leaf);
+    push<Monoid>(nodes, values, b);
+  }
+
+  /// What folds the values of all threads of each column of the tile, even after the chunk has gone to another tile.
+  template <class T, unsigned kBuffers>
+  __device__ ColumnFold<Tiling, T, kBuffers> fold_of_tile() const {
+    return {tile_.width, tile_.folds, tile_.inner, row_, column_};
+  }
   template <class Monoid, unsigned kBuffers, class T, class Act>
   __device__ void fold_threads(const T (&values)[kPack], unsigned buffer, const Act& act) const {
-    ColumnFold<Tiling, T, kBuffers>{tile_, row_, column_}.template fold<Monoid>(values, buffer, act);
+    fold_of_tile<T, kBuffers>().template fold<Monoid>(values, buffer, act);
   }
 
  private:
-  using typename Batches::Batch;
-  using Batches::for_batches;
+  using Batches::for_batches, Batches::kElements, Batches::is_idle;
   using Batches::in_, Batches::tile_, Batches::row_, Batches::column_;
   using Batches::first_, Batches::count_, Batches::levels_;
 
@@ -102,18 +113,33 @@ class ColumnChunk : public ColumnBatches<Tiling, kBatchLevels> {
     return column < 0 ? 0 : static_cast<unsigned>(column) / tile_.inner;
   }
 
+  /// Folds a batch; kIsWhole: all of its elements are there.
+  template <class Monoid, bool kIsWhole, class T, class Leaf>
+  __device__ void fold_packs(T (&values)[kPack], const Batch& batch, const Leaf& leaf) const {
+    const Array<Prepared, kUnroll> packs([&](unsigned u) { return Op::prepared(batch.packs[u]); });
+#pragma unroll
+    for (unsigned e = 0; e < kPack; ++e) {
+      const unsigned fold = Tiling::kFolds ? fold_of(e) : 0;
+      values[e] = fold_leaves<Monoid, kUnroll>([&](unsigned u) {
+        const unsigned number = (batch.row + (u * kThreads << levels_)) * tile_.folds + fold;
+        const bool is_there = Tiling::kFolds ? u < batch.count && number < count_ : u < batch.count;
+        return leaf(packs.values[u][e], kIsWhole || is_there, e, number);
+      });
+    }
+  }
+
   /// Adds a batch to the tree of batches; after the last of them `values` is the tree.
   template <class Monoid, class T>
-  __device__ void push(T (&nodes)[kBatchLevels + 1][kPack], T (&values)[kPack], unsigned before) const {
+  __device__ void push(Nodes<T>& nodes, T (&values)[kPack], unsigned before) const {
 #pragma unroll
     for (unsigned level = 0; level < kBatchLevels; ++level) {
-      const bool is_left = (before >> level & 1) == 0;
+      // The batch may be the last of a node of 2^level batches, which is a left or a right one.
+      const unsigned digits = before & ((2u << level) - 1), left = (1u << level) - 1;
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e) {
-        if (is_left) nodes[level][e] = values[e];
-        else values[e] = Monoid::combine(nodes[level][e], values[e]);
+        if (digits == left) nodes[level][e] = values[e];
+        if (digits == 2 * left + 1) values[e] = Monoid::combine(nodes[level][e], values[e]);
       }
-      if (is_left) break;
     }
   }
 };

@@ -13,7 +13,7 @@ template <class Tiling, class T, unsigned kBuffers>
 struct ColumnFold {
   static constexpr unsigned kPack = Tiling::kPackElements, kThreads = Tiling::kThreadsPerOutput;
 
-  const ColumnTile<Tiling>& tile;
+  unsigned width, folds, inner;  ///< of the tile
   unsigned row;
   int column;
 
@@ -24,23 +24,23 @@ struct ColumnFold {
     T(&states)[kThreads][Tiling::kTileColumns] = buffers()[buffer];
 #pragma unroll
     for (int e = 0; e < static_cast<int>(kPack); ++e)
-      if (column + e >= 0 && column + e < static_cast<int>(tile.width)) states[row][column + e] = values[e];
+      if (column + e >= 0 && column + e < static_cast<int>(width)) states[row][column + e] = values[e];
     __syncthreads();
     const auto of_column = [&](unsigned c) {
       return fold_leaves<Monoid, kThreads>([&](unsigned y) { return states[y][c]; });
     };
     if constexpr (!Tiling::kFolds) {
-      Tiling::for_columns(tile.width, [&](unsigned c) { act(c, of_column(c)); });
+      Tiling::for_columns(width, [&](unsigned c) { act(c, of_column(c)); });
     } else {
       T* const of_fold = states[0];
-      Tiling::for_columns(tile.width, [&](unsigned c) { of_fold[c] = of_column(c); });
-      for (unsigned folds = tile.folds / 2; folds > 0; folds /= 2) {
+      Tiling::for_columns(width, [&](unsigned c) { of_fold[c] = of_column(c); });
+      for (unsigned left = folds / 2; left > 0; left /= 2) {
         __syncthreads();
-        Tiling::for_columns(folds * tile.inner, [&](unsigned c) {
-          of_fold[c] = Monoid::combine(of_fold[c], of_fold[c + folds * tile.inner]);
+        Tiling::for_columns(left * inner, [&](unsigned c) {
+          of_fold[c] = Monoid::combine(of_fold[c], of_fold[c + left * inner]);
         });
       }
-      Tiling::for_columns(tile.inner, [&](unsigned c) { act(c, of_fold[c]); });
+      Tiling::for_columns(inner, [&](unsigned c) { act(c, of_fold[c]); });
     }
   }
 

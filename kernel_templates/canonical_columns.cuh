@@ -28,61 +28,111 @@ struct CanonicalColumns {
   using State = typename Op::State;
   using Offset = typename Tiling::Offset;
   using Tile = ColumnTile<Tiling>;
-  using Chunk = ColumnChunk<Tiling, kBatchLevels>;
+  using Chunk = ColumnChunk<Tiling, kBatchLevels, kIsByChunk<Op> && kBatchLevels == 0>;
   static constexpr unsigned kTileColumns = Tiling::kTileColumns;
 
   static __device__ void reduce(const ColumnsArguments& all) {
+    unsigned long long item = blockIdx.x;
+    const unsigned long long items = tiles(all) * parts(all);
+    Work work(all, {all, item});
     pdl_release_then_wait();
-    const unsigned parts = kSplitsRows ? all.parts : 1;
-    const unsigned long long slice_tiles = kFolds ? 1 : all.slice_tiles;
-    const unsigned long long tiles = all.outer * slice_tiles;
-    unsigned chunks_before = 0;
-    for (unsigned long long item = blockIdx.x; item < tiles * parts; item += gridDim.x) {
-      const unsigned part = parts == 1 ? 0 : static_cast<unsigned>(item) / static_cast<unsigned>(tiles);
-      const unsigned long long number = item - part * tiles;
-      const unsigned long long slice = all.outer == 1 ? 0 : number / slice_tiles;
-      const unsigned long long column = (number - slice * slice_tiles) * kTileColumns;
-      const Tile tile(all, slice, column, part, parts);
-      const Offset chunk_rows = Chunk::rows_of(tile), chunks = (tile.rows + chunk_rows - 1) / chunk_rows;
-      const Offset span = Offset(1) << all.run_levels, first = parts == 1 ? 0 : part * span;
-      const Offset left = chunks - first;
-      Chunk chunk(static_cast<const In*>(all.in), tile);
-      Outputs outputs{all, parts == 1 ? nullptr : partials_in<State>(all.workspace) + part * all.outer * all.inner,
-                      slice * all.inner + column, parts == 1 || left < span ? left : span};
+    if (item >= items) return;
+    Chunk chunk(static_cast<const In*>(all.in), work.tile);
+    chunk.go_to(work.row(), all.reduced);
+    // Goes to the block's next chunk; false behind the last one.
+    const auto go_on = [&] {
+      if (++work.before >= work.most) {
+        item += gridDim.x;
+        if (item >= items) return false;
+        work = Work(all, {all, item});
+        chunk.enter_tile();
+      }
+      chunk.go_to(work.row(), all.reduced);
+      return true;
+    };
+    if constexpr (kIsByChunk<Op>) {
       do {  // no chunks are an empty one
-        chunk.go_to((first + outputs.chunks) * chunk_rows, all.reduced);
-        if constexpr (kIsByChunk<Op>) {
-          State states[kPackElements];
-          Op::of_chunk(chunk, states);
-          chunk.for_outputs(kFolds ? tile.inner : tile.width,
-                            [&](unsigned output, unsigned e) { outputs.add(output, states[e]); });
-        } else {
-          State values[kPackElements];
-          chunk.template fold_rows<Op>(values, [&](typename Chunk::Element x, bool is_there, unsigned, unsigned) {
-            return is_there ? Op::leaf(x) : Op::absent();
-          });
-          chunk.template fold_threads<Op, 2>(values, chunks_before++ % 2,
-                                             [&](unsigned output, State state) { outputs.add(output, state); });
-        }
-      } while (++outputs.chunks < outputs.most);
+        State states[kPackElements];
+        Op::of_chunk(chunk, states);
+        chunk.for_outputs(kFolds ? work.tile.inner : work.tile.width,
+                          [&](unsigned output, unsigned e) { work.add(all, output, states[e]); });
+      } while (go_on());
+    } else {
+      using Fold = decltype(chunk.template fold_of_tile<State, 2>());
+      typename Chunk::template Nodes<State> nodes;
+      State values[kPackElements];
+      Fold fold = chunk.template fold_of_tile<State, 2>();
+      Work folded = work;
+      unsigned number = 0, chunks_before = 0;
+      bool is_left = true, ends_chunk = false;
+#pragma unroll 1
+      while (true) {
+        typename Chunk::Batch batch;  // of the next chunk, if the threads have yet to meet for the one before
+        if (is_left) chunk.load(batch, number);
+        if (ends_chunk)
+          fold.template fold<Op>(values, chunks_before++ % 2,
+                                 [&](unsigned output, State state) { folded.add(all, output, state); });
+        if (!is_left) break;
+        chunk.template fold_batch<Op>(nodes, values, batch, number,
+                                      [&](typename Chunk::Element x, bool is_there, unsigned, unsigned) {
+                                        return is_there ? Op::leaf(x) : Op::absent();
+                                      });
+        ends_chunk = ++number >= chunk.batches();
+        if (!ends_chunk) continue;
+        fold = chunk.template fold_of_tile<State, 2>();
+        folded = work;
+        number = 0;
+        is_left = go_on();
+      }
     }
   }
 
  private:
-  /// The trees of the chunks of each output of a tile.
-  struct Outputs {
-    const ColumnsArguments& all;
-    State* partials;           ///< of the part, or null
-    unsigned long long first;  ///< output
-    Offset most;               ///< chunks
-    Offset chunks = 0;         ///< before the current one
+  static __device__ unsigned parts(const ColumnsArguments& all) { return kSplitsRows ? all.parts : 1; }
+  static __device__ unsigned long long slice_tiles(const ColumnsArguments& all) { return kFolds ? 1 : all.slice_tiles; }
+  static __device__ unsigned long long tiles(const ColumnsArguments& all) { return all.outer * slice_tiles(all); }
 
-    __device__ void add(unsigned output, State state) const {
-      if (!ColumnTree<Op, kLevels, kTileColumns>::push(output, state, static_cast<unsigned long long>(chunks),
-                                                       chunks + 1 >= most))
+  struct Item {
+    unsigned part;
+    unsigned long long slice, column;
+
+    __device__ Item(const ColumnsArguments& all, unsigned long long item)
+        : part(parts(all) == 1 ? 0 : static_cast<unsigned>(item) / static_cast<unsigned>(tiles(all))) {
+      const unsigned long long tile = item - part * tiles(all);
+      slice = all.outer == 1 ? 0 : tile / slice_tiles(all);
+      column = (tile - slice * slice_tiles(all)) * kTileColumns;
+    }
+  };
+
+  /// A tile, a part of its chunks, and the trees of these chunks for each output.
+  struct Work {
+    Tile tile;
+    State* partials;            ///< of the part, or null
+    unsigned long long output;  ///< the first
+    Offset first, most;         ///< chunks
+    Offset before = 0;          ///< chunks of the part before the current one
+
+    __device__ Work(const ColumnsArguments& all, const Item& item)
+        : tile(all, item.slice, item.column, item.part, parts(all)),
+          partials(parts(all) == 1 ? nullptr
+                                   : partials_in<State>(all.workspace) + item.part * all.outer * all.inner),
+          output(item.slice * all.inner + item.column) {
+      const Offset rows = Chunk::rows_of(tile), chunks = (tile.rows + rows - 1) / rows;
+      const Offset span = Offset(1) << all.run_levels;
+      first = parts(all) == 1 ? 0 : item.part * span;
+      most = parts(all) == 1 || chunks - first < span ? chunks - first : span;
+    }
+
+    /// The first row of the current chunk.
+    __device__ Offset row() const { return (first + before) * Chunk::rows_of(tile); }
+
+    /// Adds the State of the current chunk of an output.
+    __device__ void add(const ColumnsArguments& all, unsigned number, State state) const {
+      if (!ColumnTree<Op, kLevels, kTileColumns>::push(number, state, static_cast<unsigned long long>(before),
+                                                       before + 1 >= most))
         return;
-      if (partials != nullptr) partials[first + output] = state;
-      else Op::write(state, static_cast<Index>(all.reduced), static_cast<Out*>(all.out) + (first + output) * kValues);
+      if (partials != nullptr) partials[output + number] = state;
+      else Op::write(state, static_cast<Index>(all.reduced), static_cast<Out*>(all.out) + (output + number) * kValues);
     }
   };
 };
