@@ -133,8 +133,10 @@ class ColumnChunk : public ColumnBatches<Tiling, kBatchLevels, kHolds> {
   __device__ void push(Nodes<T>& nodes, T (&values)[kPack], unsigned before) const {
 #pragma unroll
     for (unsigned level = 0; level < kBatchLevels; ++level) {
-      // The batch may be the last of a node of 2^level batches, which is a left or a right one.
+      // The batch may be the last of a node of 2^level batches, which is a left or a right one. Two levels are predicated,
+      // since a branch for each would move all nodes to other registers.
       const unsigned digits = before & ((2u << level) - 1), left = (1u << level) - 1;
+      if (level > 1 && digits < left) break;
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e) {
         if (digits == left) nodes[level][e] = values[e];

@@ -114,8 +114,7 @@ struct CanonicalColumns {
 
     __device__ Work(const ColumnsArguments& all, const Item& item)
         : tile(all, item.slice, item.column, item.part, parts(all)),
-          partials(parts(all) == 1 ? nullptr
-                                   : partials_in<State>(all.workspace) + item.part * all.outer * all.inner),
+          partials(parts(all) == 1 ? nullptr : partials_in<State>(all.workspace) + item.part),
           output(item.slice * all.inner + item.column) {
       const Offset rows = Chunk::rows_of(tile), chunks = (tile.rows + rows - 1) / rows;
       const Offset span = Offset(1) << all.run_levels;
@@ -131,7 +130,7 @@ struct CanonicalColumns {
       if (!ColumnTree<Op, kLevels, kTileColumns>::push(number, state, static_cast<unsigned long long>(before),
                                                        before + 1 >= most))
         return;
-      if (partials != nullptr) partials[output + number] = state;
+      if (partials != nullptr) partials[(output + number) * parts(all)] = state;
       else Op::write(state, static_cast<Index>(all.reduced), static_cast<Out*>(all.out) + (output + number) * kValues);
     }
   };
@@ -140,8 +139,8 @@ struct CanonicalColumns {
 /// How many spans of an output a thread of combine_spans() takes, in a row.
 inline constexpr unsigned kThreadSpans = 8;
 
-/// The second kernel: the tree of the spans of every output. Span p of output o is at [p · outputs + o], so that
-/// neighbouring threads load coalesced. A block has kOutputs neighbouring outputs.
+/// The second kernel: the tree of the spans of every output. Span p of output o is at [o · parts + p], so that threads
+/// load what lies side by side. A block has kOutputs neighbouring outputs.
 template <class Op, unsigned kBlockThreads, unsigned kOutputs, class Out, unsigned kValues>
 __device__ void combine_spans(const PartsArguments& all) {
   using State = typename Op::State;
@@ -149,13 +148,14 @@ __device__ void combine_spans(const PartsArguments& all) {
   __shared__ State of_thread[kBlockThreads];
   pdl_release_then_wait();
   const unsigned thread = threadIdx.x / kOutputs, output = blockIdx.x * kOutputs + threadIdx.x % kOutputs;
-  const State* const partials = partials_in<State>(const_cast<void*>(all.workspace)) + output;
+  const State* const partials =
+      partials_in<State>(const_cast<void*>(all.workspace)) + static_cast<unsigned long long>(output) * all.parts;
   State some[kThreadSpans];
 #pragma unroll
   for (unsigned i = 0; i < kThreadSpans; ++i) {
     const unsigned part = thread * kThreadSpans + i;
     const bool is_there = output < all.outputs && part < all.parts;
-    some[i] = is_there ? load_from_l2(partials + static_cast<unsigned long long>(part) * all.outputs) : Op::absent();
+    some[i] = is_there ? load_from_l2(partials + part) : Op::absent();
   }
   of_thread[threadIdx.x] = combine_tree<Op, kThreadSpans>(some);
 #pragma unroll 1
