@@ -5,10 +5,10 @@
 
 namespace hone {
 
-/// The elements of kChunks chunks, or of a shorter row, that a lane holds: packs u < kUnroll, those of kLanes lanes side
-/// by side. `columns` elements are there, from the first one on. The others have the weight 0, which is as good as −0
-/// beside the heaviest one's; nothing is computed for packs that no lane has. kIsWhole: all elements are there, but for
-/// results if `columns` is 0.
+/// The elements of kChunks chunks, or of a shorter row, that a lane holds: packs u < kUnroll, those of kLanes lanes
+/// side by side. `columns` elements are there, from the first one on. The others have the weight 0, which is as good as
+/// −0 beside the heaviest one's; nothing is computed for packs that no lane has. kIsWhole: all elements are there, but
+/// for results if `columns` is 0.
 template <class Types, unsigned kLanes, unsigned kUnroll, unsigned kChunks = 1, bool kKeepsWeights = !Types::kLog,
           bool kIsWhole = false>
 struct HeldChunks {
@@ -132,7 +132,10 @@ struct HeldChunks {
       if (kIsWhole ? columns == 0 : number(u) >= columns) continue;
       const OutPack pack = OutPack::of([&](unsigned e) { return result(u, e); });
       if (kIsWhole || number(u) + kPack <= columns) {
-        *reinterpret_cast<OutPack*>(first + number(u)) = pack;
+        auto* const to = reinterpret_cast<OutPack*>(first + number(u));
+        // The compiler stores some packs of logarithms in four parts; in one, wider elements would spill.
+        if constexpr (Types::kLog && sizeof(In) < sizeof(Acc)) store_streaming(to, pack);
+        else *to = pack;
       } else {
 #pragma unroll
         for (unsigned e = 0; e < kPack; ++e)

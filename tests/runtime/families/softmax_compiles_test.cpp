@@ -48,10 +48,13 @@ TEST(SoftmaxCompiles, InEveryKindOfPolicyWithoutSpills) {
       const SoftmaxShape& shape = shapes[s];
       ++turn;
       const SoftmaxSpec spec{.dtype = dtype, .result = turn % 4 == 0 ? DType::f32 : dtype};
-      add_units(units, turn % 2 == 0 ? softmax_problem(spec, shape) : log_softmax_problem(spec, shape), turn, 1);
+      const auto problem_of = [&](const SoftmaxSpec& one) {
+        return turn % 2 == 0 ? softmax_problem(one, shape) : log_softmax_problem(one, shape);
+      };
+      add_units(units, problem_of(spec), turn, 1);
       SoftmaxSpec exact = spec;
       exact.numerics = Numerics::reproducible;
-      if (turn % 3 == 0) add_units(units, softmax_problem(exact, shape), turn, 1);
+      if (turn % 3 == 0) add_units(units, problem_of(exact), turn, 1);
     }
   }
   add_units(units, softmax_problem({}, SoftmaxShape::array(std::int64_t{1} << 32)), 0, 1);
