@@ -14,7 +14,7 @@ namespace {
 void check_same_or_apart(const Call& call, const void* in, const void* out) {
   const Problem& problem = call.problem;
   const SoftmaxTraits traits(problem);
-  const Rows matrix = SoftmaxBase::rows(problem, 0);
+  const Rows matrix = static_cast<const SoftmaxBase&>(*problem.family).rows(problem, 0);
   const std::int64_t rows = matrix.batch * matrix.rows, columns = matrix.length;
   const auto pitch = [&](int buffer) { return SoftmaxBase::pitch(problem, buffer); };
   if (in == out) {
