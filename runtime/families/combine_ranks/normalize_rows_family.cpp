@@ -147,9 +147,11 @@ class NormalizeRowsFamily final : public BuiltInFamily {
     for (const DType dtype : {problem.dtype, spec_of(problem).result_dtype()})
       if (!info(dtype).is_floating() || dtype == DType::f8e4m3)
         return fmt::format("elements and results are f16, bf16, f32 or f64, not {}", info(dtype).name);
-    return first_fault({choice_fault(problem, spec_of(problem).accumulator_dtype()),
-                        rows_fault("input", rows_of(problem, 0), element_bytes(problem)),
-                        rows_fault("output", rows_of(problem, 1), out_bytes(problem))});
+    return choice_fault(problem, spec_of(problem).accumulator_dtype());
+  }
+
+  Rows rows(const Problem& problem, int array) const override {
+    return rows_of(problem, static_cast<std::size_t>(array));
   }
 
   Reason is_valid(const ProblemClass&, const Policy& policy, const DeviceFacts& facts) const override {

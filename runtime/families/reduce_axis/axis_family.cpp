@@ -87,13 +87,13 @@ std::uint32_t AxisFamily::alignment_of_rows(const Problem& problem) const {
 std::int64_t AxisFamily::bytes_moved(const Problem& problem) const {
   const AxisLayout asked = layout(problem);
   const std::int64_t result_bytes = bytes_of(reduce_spec_of(problem).result_dtype());
-  return asked.outputs() * (asked.reduced * element_bytes(problem) + values_of(problem) * result_bytes);
+  return asked.outputs() * (asked.reduced * element_bytes(problem) + op_of(problem).outputs * result_bytes);
 }
 
 std::vector<BufferSpec> AxisFamily::buffers(const Problem& problem) const {
   const AxisLayout asked = layout(problem);
   return {input("in", problem.dtype, rows(problem, 0).elements()),
-          output("out", reduce_spec_of(problem).result_dtype(), asked.outputs() * values_of(problem))};
+          output("out", reduce_spec_of(problem).result_dtype(), asked.outputs() * op_of(problem).outputs)};
 }
 
 Problem axis_problem(const KernelFamily& family, const ReduceSpec& spec, const Extents& extents, std::int64_t pitch,

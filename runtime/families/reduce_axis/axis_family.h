@@ -101,9 +101,6 @@ class AxisFamily : public LinesFamily {
 Problem axis_problem(const KernelFamily& family, const ReduceSpec& spec, const Extents& extents, std::int64_t pitch,
                      std::int64_t row_length, std::uint32_t alignment);
 
-/// The number of results of one reduction: 1, or 2 side by side.
-inline int values_of(const Problem& problem) { return info(static_cast<ReduceOp>(problem.operation)).outputs; }
-
 /// Returns true if every row begins with a whole pack.
 inline bool is_aligned(const Problem& problem) { return problem.alignment >= kMaxAlignment; }
 

@@ -111,7 +111,7 @@ Spans CanonicalColumns::spans(std::int64_t max_blocks) const {
 
 Unit CanonicalColumns::unit() const {
   const std::string_view starts = is_aligned(problem) ? "aligned" : "phase_matched";
-  const int values = values_of(problem);
+  const int values = op_of(problem).outputs;
   Unit unit = unit_of(
       axis_prologue(problem, "canonical_columns.cuh") +
           fmt::format("using Columns = hone::CanonicalColumns<Op, {}, {}, {}, {}, hone::RowStarts::{}, {},\n"

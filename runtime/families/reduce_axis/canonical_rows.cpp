@@ -82,12 +82,12 @@ Unit CanonicalRows::unit() const {
     return unit_of(prologue + fmt::format("using Kernel = hone::CanonicalRowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n"
                                           "static_assert(Kernel::kTileRows == {}, \"host and device disagree\");\n",
                                           block_threads, threads_per_row, unroll, rows_per_thread, pack,
-                                          values_of(problem), tile_rows()),
+                                          op_of(problem).outputs, tile_rows()),
                    {entry("Kernel::reduce")});
   const std::string source = prologue + fmt::format(
                                             "using Kernel = hone::CanonicalRowBlocks<Op, {}, {}, Out, {}>;\n"
                                             "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
-                                            block_threads, unroll, values_of(problem), block_bytes);
+                                            block_threads, unroll, op_of(problem).outputs, block_bytes);
   if (scope == Scope::grid) return unit_of(source, {entry("Kernel::publish"), entry("Kernel::finish")});
   return unit_of(source, {entry(scope == Scope::warp ? "Kernel::reduce_by_warp" : "Kernel::reduce_by_block")});
 }

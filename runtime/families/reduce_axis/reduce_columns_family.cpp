@@ -58,13 +58,13 @@ struct Layout : ColumnsLayout {
         "                                    {}, {}, Out, {}>;\n",
         block_threads, sharing, pack, loads,
         is_aligned(problem) ? "aligned" : is_phase_matched ? "phase_matched" : "shifted_loads", folds_rows,
-        takes_tiles_up_to(kFewTiles), is_split(), values_of(problem));
+        takes_tiles_up_to(kFewTiles), is_split(), op_of(problem).outputs);
   }
 
   Unit unit() const {
     if (is_staged())  // Columns take rows with gaps
       return unit_of(axis_prologue(problem, "reduce_columns.cuh\"\n#include \"staged_reduce.cuh") +
-                         staged_tile().source(false, values_of(problem)) +
+                         staged_tile().source(false, op_of(problem).outputs) +
                          columns_type(block_threads / kLanesOfGaps, 1, 2, false),
                      {kernel_entry("Kernel::reduce", *this), kernel_entry("Columns::reduce", *this)});
     Unit unit = unit_of(axis_prologue(problem, "reduce_columns.cuh") +
@@ -72,7 +72,7 @@ struct Layout : ColumnsLayout {
                         {kernel_entry("Columns::reduce", *this)});
     unit.source += fmt::format(
         "static_assert(Columns::kTileColumns == {}, \"host and device disagree on the tile\");\n", columns);
-    if (is_split()) unit.entries.push_back(combining_entry(combining_block(), values_of(problem)));
+    if (is_split()) unit.entries.push_back(combining_entry(combining_block(), op_of(problem).outputs));
     return unit;
   }
 

@@ -51,7 +51,7 @@ struct Layout : RowsPolicy {
   }
 
   Unit unit() const {
-    const int values = values_of(problem);
+    const int values = op_of(problem).outputs;
     const auto lanes = [&](int loads, int at_once) {
       return fmt::format("using Lanes = hone::RowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n", block_threads,
                          threads_per_row, loads, at_once, is_aligned(problem), values);
