@@ -234,7 +234,7 @@ std::int64_t write_publication(Connection& connection, const Publication& public
 
 }  // namespace
 
-std::string refuse_max_bytes(std::int64_t max_bytes, bool has_none) {
+std::string max_bytes_fault(std::int64_t max_bytes, bool has_none) {
   if (max_bytes >= kLeastMaxBytes || (has_none && max_bytes == 0)) return "";
   return fmt::format("{} bytes have no room for winners, since an empty file takes 80 KiB; give at least {} (1Mi){}",
                      max_bytes, kLeastMaxBytes, has_none ? ", or 0 for no limit" : ", or delete the file");

@@ -54,7 +54,7 @@ inline constexpr std::int64_t kLeastMaxBytes = std::int64_t{1} << 20;
 
 /// Why a cache file cannot be kept to so many bytes, for messages, with what can be; "" if it can. `has_none`: 0 is no
 /// limit.
-std::string refuse_max_bytes(std::int64_t max_bytes, bool has_none = true);
+std::string max_bytes_fault(std::int64_t max_bytes, bool has_none = true);
 
 /// The cache file at one path. Holds no connection and no lock between calls, so it is safe to use from any thread,
 /// across fork, and from many processes at once. A file that does not exist is an empty cache; the first

@@ -14,4 +14,6 @@ function(hone_embed target symbol folder)
     COMMENT "Embedding ${symbol}"
     VERBATIM)
   target_sources(${target} PRIVATE ${generated})
+  # A unity build would compile others again with every change of a text.
+  set_source_files_properties(${generated} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

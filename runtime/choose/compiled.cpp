@@ -31,18 +31,18 @@ void require_matching_arguments(const Problem& problem, const Policy& policy, co
     const std::string& entry = unit.entries[static_cast<std::size_t>(launch.entry)];
     const auto& parameters = module.kernel(launch.entry).parameter_bytes;
     if (!parameters) continue;
-    const auto refuse = [&](const std::string& why) {
+    const auto reject = [&](const std::string& why) {
       throw KernelSpecError(
           fmt::format("the kernel {} of {} {}; the arguments must be those of the kernel, in its order", entry,
                       unit.name, why),
           "arguments", "");
     };
     if (launch.arguments.count() != static_cast<int>(parameters->size()))
-      refuse(fmt::format("has {} parameters, and {} arguments are described", parameters->size(),
+      reject(fmt::format("has {} parameters, and {} arguments are described", parameters->size(),
                          launch.arguments.count()));
     for (int i = 0; i < launch.arguments.count(); ++i)
       if (const int bytes = (*parameters)[static_cast<std::size_t>(i)]; launch.arguments.bytes(i) != bytes)
-        refuse(fmt::format("has a parameter {} of {} bytes, and its argument is described with {}", i + 1, bytes,
+        reject(fmt::format("has a parameter {} of {} bytes, and its argument is described with {}", i + 1, bytes,
                            launch.arguments.bytes(i)));
   }
 }

@@ -38,24 +38,24 @@ class AbsentGpu final : public Device {
     return hone::resident_blocks(facts_, kernel.resources, block_threads, dynamic_smem_bytes);
   }
 
-  void* allocate(std::size_t) override { refuse("allocate memory"); }
+  void* allocate(std::size_t) override { reject("allocate memory"); }
   void deallocate(void*) noexcept override {}
-  void copy_to_device(void*, const void*, std::size_t, Stream) override { refuse("copy to the device"); }
-  void copy_to_host(void*, const void*, std::size_t, Stream) override { refuse("copy to the host"); }
-  void copy_on_device(void*, const void*, std::size_t, Stream) override { refuse("copy on the device"); }
-  void fill_bytes(void*, int, std::size_t, Stream) override { refuse("fill memory"); }
+  void copy_to_device(void*, const void*, std::size_t, Stream) override { reject("copy to the device"); }
+  void copy_to_host(void*, const void*, std::size_t, Stream) override { reject("copy to the host"); }
+  void copy_on_device(void*, const void*, std::size_t, Stream) override { reject("copy on the device"); }
+  void fill_bytes(void*, int, std::size_t, Stream) override { reject("fill memory"); }
   MemoryKind memory_kind(const void*) const override { return MemoryKind::unknown; }
-  Stream create_stream() override { refuse("create a stream"); }
+  Stream create_stream() override { reject("create a stream"); }
   void destroy_stream(Stream) noexcept override {}
-  void synchronize(Stream) override { refuse("wait for a stream"); }
-  StreamState stream_state(Stream) const override { refuse("ask for the state of a stream"); }
-  void launch(const Kernel&, const Launch&, Stream) override { refuse("launch a kernel"); }
-  std::unique_ptr<CapturedWork> capture(Stream, const std::function<void()>&) override { refuse("capture a stream"); }
-  void replay(const CapturedWork&, Stream) override { refuse("replay a graph"); }
-  double time_us(Stream, const std::function<void()>&) override { refuse("time a kernel"); }
+  void synchronize(Stream) override { reject("wait for a stream"); }
+  StreamState stream_state(Stream) const override { reject("ask for the state of a stream"); }
+  void launch(const Kernel&, const Launch&, Stream) override { reject("launch a kernel"); }
+  std::unique_ptr<CapturedWork> capture(Stream, const std::function<void()>&) override { reject("capture a stream"); }
+  void replay(const CapturedWork&, Stream) override { reject("replay a graph"); }
+  double time_us(Stream, const std::function<void()>&) override { reject("time a kernel"); }
 
  private:
-  [[noreturn]] void refuse(std::string_view what) const {
+  [[noreturn]] void reject(std::string_view what) const {
     throw Error(ErrorCode::unsupported, fmt::format("cannot {}: {} is only planned for; run this on a machine that has "
                                                     "one",
                                                     what, facts_.name));

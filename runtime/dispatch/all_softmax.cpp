@@ -26,22 +26,18 @@ RowsShape rows_of(const SoftmaxShape& shape) {
   return {.rows = shape.extents[0], .columns = shape.extents[1], .pitch = shape.pitches[0]};
 }
 
-/// Why the arrays cannot lie like this; "" if they can.
-std::string refuse_overlap(const Problem& problem, const void* in, const void* out) {
-  const auto in_bytes = static_cast<std::int64_t>(info(problem.dtype).size_bytes);
-  const auto out_bytes = static_cast<std::int64_t>(info(problem.result.value_or(problem.dtype)).size_bytes);
-  const auto [rows, columns, unused] = problem.extents;
-  const auto pitch = [&](std::size_t array) { return problem.pitches[array] != 0 ? problem.pitches[array] : columns; };
-  const bool is_same = in == out && in_bytes == out_bytes && (rows <= 1 || pitch(0) == pitch(1));
-  if (is_same || !rows_overlap({in, columns * in_bytes, pitch(0) * in_bytes, rows},
-                               {out, columns * out_bytes, pitch(1) * out_bytes, rows}))
-    return "";
+/// The fault in where the arrays lie; "" if there is none.
+std::string overlap_fault(const Problem& problem, const void* in, const void* out) {
+  const ArrayRows from = rows_of(problem, 0, in), to = rows_of(problem, 1, out);
+  const bool is_same = in == out && from.row_bytes == to.row_bytes &&
+                       (from.rows <= 1 || from.pitch_bytes == to.pitch_bytes);
+  if (is_same || !rows_overlap(from, to)) return "";
   return fmt::format("'in' at {} and 'out' at {} overlap; pass the same address with the same size of elements and "
                      "pitch, or arrays apart", in, out);
 }
 
 /// Why the local call would refuse its scale, or anything else but the extents; "" if it does not.
-std::string refuse_spec(const SoftmaxSpec& spec) {
+std::string spec_fault(const SoftmaxSpec& spec) {
   return softmax_family().refuse(softmax_problem(spec, SoftmaxShape::rows(1, 1)));
 }
 
@@ -50,19 +46,18 @@ Softmax softmax_of(const SoftmaxSpec& spec, bool is_logarithm, const SoftmaxShap
   softmax.normalization = softmax.is_canonical() ? canonical_normalize_problem(spec, is_logarithm, shape, alignment)
                                                  : normalize_rows_problem(spec, is_logarithm, shape, alignment);
   if (shape.over_columns) softmax.refusal = "takes the rows of a matrix; pass SoftmaxShape::rows()";
-  else softmax.refusal = refuse_spec(spec);
+  else softmax.refusal = spec_fault(spec);
   return softmax;
 }
 
 Choice all_softmax(bool is_logarithm, Session& session, Communicator& communicator, const SoftmaxSpec& spec,
                    const void* in, const SoftmaxShape& shape, void* out, Stream stream) {
   const std::string_view function = is_logarithm ? "tuned_all_log_softmax" : "tuned_all_softmax";
-  require_known(function, spec.dtype);
-  require_known(function, spec.result_dtype());
+  require_known(function, {spec.dtype, spec.result_dtype()});
   const ReduceSpec sums = sums_of(spec);
   const RowsShape rows = rows_of(shape);
   Softmax softmax = softmax_of(spec, is_logarithm, shape, std::min(alignment_of(in), alignment_of(out)));
-  if (softmax.refusal.empty()) softmax.refusal = refuse_overlap(softmax.normalization, in, out);
+  if (softmax.refusal.empty()) softmax.refusal = overlap_fault(softmax.normalization, in, out);
   return AllReduceCall(function, session, communicator, sums, rows, true, &softmax)
       .run({.in = in, .out = out}, stream);
 }
@@ -81,8 +76,7 @@ Choice tuned_all_log_softmax(Session& session, Communicator& communicator, const
 
 void prepare_all_softmax(Session& session, Communicator& communicator, const SoftmaxSpec& spec,
                          const SoftmaxShape& shape, std::uint32_t alignment, LaunchContext context) {
-  require_known("prepare_all_softmax", spec.dtype);
-  require_known("prepare_all_softmax", spec.result_dtype());
+  require_known("prepare_all_softmax", {spec.dtype, spec.result_dtype()});
   const ReduceSpec sums = sums_of(spec);
   const RowsShape rows = rows_of(shape);
   for (const bool is_logarithm : {false, true}) {

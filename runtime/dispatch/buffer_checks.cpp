@@ -10,6 +10,7 @@
 #include <hone/kernel_family.h>
 
 #include "runtime/choose/choose.h"
+#include "runtime/dispatch/call_checks.h"
 
 namespace hone {
 namespace {
@@ -28,7 +29,7 @@ void check_contents(Device& device, const Problem& problem, const std::vector<Bu
                   fmt::format("{}: '{}' cannot be read: {}", to_string(problem), specs[i].name, error.what()));
     }
     const std::string refusal = problem.family->refuse_contents(problem, static_cast<int>(i), contents);
-    if (!refusal.empty()) throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", to_string(problem), refusal));
+    if (!refusal.empty()) refuse_call(to_string(problem), refusal);
   }
 }
 
@@ -38,37 +39,31 @@ void check_memory(const Device& device, std::string_view call, std::string_view 
   const MemoryKind kind = device.memory_kind(pointer);
   if (kind == MemoryKind::device) return;
   if (kind == MemoryKind::peer)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: '{}' at {} lies on {}, and the session is one of {}; call a session of the former, or "
-                            "copy the array to {} first",
-                            call, name, pointer, device.memory_owner(pointer), device.memory_owner(nullptr),
-                            device.name()));
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("{}: '{}' at {} is host memory; copy it to {} first", call, name, pointer, device.name()));
+    refuse_call(call, fmt::format("'{}' at {} lies on {}, and the session is one of {}; call a session of the former, "
+                                  "or copy the array to {} first",
+                                  name, pointer, device.memory_owner(pointer), device.memory_owner(nullptr),
+                                  device.name()));
+  refuse_call(call, fmt::format("'{}' at {} is host memory; copy it to {} first", name, pointer, device.name()));
 }
 
 void check_buffers(Device& device, const SessionOptions& options, const Problem& problem,
                    std::span<void* const> buffers, Stream stream) {
   for (std::size_t i = 0; i < buffers.size(); ++i)
-    if (!buffers[i])
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{}: buffer {} is null; pass memory of {}", to_string(problem), i, device.name()));
+    if (!buffers[i]) refuse_call(to_string(problem), address_fault(fmt::format("buffer {}", i), nullptr, 1));
   if (!options.validate_pointers) return;
 
   require_accepted(problem);
   const std::vector<BufferSpec> specs = problem.family->buffers(problem);
   if (specs.size() != buffers.size())
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} takes {} buffers, {} were passed", to_string(problem), specs.size(), buffers.size()));
+    refuse_call(to_string(problem), fmt::format("takes {} buffers, {} were passed", specs.size(), buffers.size()));
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const BufferSpec& spec = specs[i];
     if (spec.elements == 0) continue;
     const std::size_t alignment = spec.alignment > 0 ? spec.alignment
                                   : spec.is_input    ? problem.alignment
                                                      : info(spec.dtype).size_bytes;
-    if (alignment_of(buffers[i]) < alignment)
-      throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' at {} is not aligned to {} bytes",
-                                                           to_string(problem), spec.name, buffers[i], alignment));
+    if (const std::string fault = address_fault(spec.name, buffers[i], alignment); !fault.empty())
+      refuse_call(to_string(problem), fault);
     check_memory(device, to_string(problem), spec.name, buffers[i]);
   }
   check_contents(device, problem, specs, buffers, stream);

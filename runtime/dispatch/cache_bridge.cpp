@@ -33,7 +33,7 @@ std::int64_t now_s() {
 /// Throws Error(invalid_argument).
 std::vector<cache::LayerPlace> places(const SessionOptions& options) {
   std::vector<cache::LayerPlace> places;
-  if (const std::string refusal = cache::refuse_max_bytes(options.cache_max_bytes); !refusal.empty())
+  if (const std::string refusal = cache::max_bytes_fault(options.cache_max_bytes); !refusal.empty())
     throw Error(ErrorCode::invalid_argument, "cache_max_bytes: " + refusal);
   if (!options.cache_path.empty())
     places.push_back({options.cache_path, !options.cache_read_only, options.cache_max_bytes});

@@ -51,7 +51,7 @@ const LoadedPlan* CacheLookup::load_shipped(const Problem& problem, const Cached
   if (std::find(dropped_.begin(), dropped_.end(), ProblemKey(problem)) != dropped_.end()) return nullptr;
   std::optional<Loaded> loaded = load_checked(problem, cached);
   if (!loaded) {
-    const Reason reason = refuse_launch(core_.facts(), problem, cached.winner.candidate);
+    const Reason reason = launch_fault(core_.facts(), problem, cached.winner.candidate);
     drop(problem, cached, reason.empty() ? "it does not compile or cannot be launched here" : reason.text());
     return nullptr;
   }

@@ -26,7 +26,7 @@ void check_apart(const Call& call, const CallArray& output, const CallArray& oth
 
 Choice launch_call(Session& session, std::string_view function, const Problem& problem,
                    std::span<const CallArray> arrays, Stream stream) {
-  require_known(function, problem.dtype);
+  require_known(function, {problem.dtype});
   const Call call{function, problem};
   call.check_problem();
   if (std::ranges::find(problem.extents, 0) != problem.extents.end()) return {};

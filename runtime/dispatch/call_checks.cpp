@@ -1,39 +1,48 @@
 #include "runtime/dispatch/call_checks.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <hone/error.h>
 #include <hone/kernel_family.h>
 
+#include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
 
 namespace hone {
 
-void refuse_call(std::string_view function, std::string_view why) {
-  throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", function, why));
+void refuse_call(std::string_view call, std::string_view why) {
+  throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", call, why));
 }
 
-void require_known(std::string_view function, DType dtype) {
-  if (static_cast<std::size_t>(dtype) >= kDTypes.size())
-    refuse_call(function, fmt::format("there is no dtype {}", static_cast<int>(dtype)));
+void require_known(std::string_view function, std::initializer_list<DType> dtypes) {
+  for (const DType dtype : dtypes)
+    if (static_cast<std::size_t>(dtype) >= kDTypes.size())
+      refuse_call(function, fmt::format("there is no dtype {}", static_cast<int>(dtype)));
 }
 
 void require_known(std::string_view function, const ReduceSpec& spec) {
   if (static_cast<std::size_t>(spec.op) >= kReduceOps.size())
     refuse_call(function, fmt::format("there is no operation {}", static_cast<int>(spec.op)));
-  for (DType dtype : {spec.dtype, spec.accumulator.value_or(spec.dtype), spec.result.value_or(spec.dtype)})
-    require_known(function, dtype);
+  require_known(function, {spec.dtype, spec.accumulator.value_or(spec.dtype), spec.result.value_or(spec.dtype)});
+}
+
+std::string address_fault(std::string_view name, const void* pointer, std::size_t alignment) {
+  if (!pointer) return fmt::format("'{}' is null; pass device memory", name);
+  if (reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0) return "";
+  return fmt::format("'{}' at {} is not aligned to {} bytes", name, pointer, alignment);
 }
 
 void Call::refuse(std::string_view why) const {
   refuse_call(fmt::format("{}({})", function, to_string(problem)), why);
 }
 
-void Call::check_array(std::string_view name, const void* pointer, DType dtype, bool is_needed) const {
-  if (!pointer && is_needed) refuse(fmt::format("'{}' is null; pass device memory of {}", name, info(dtype).name));
-  const std::size_t bytes = info(dtype).size_bytes;
-  if (reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0)
-  refuse(fmt::format("'{}' at {} is not aligned to its {}-byte elements", name, pointer, bytes));
+void Call::check_array(std::string_view name, const void* pointer, DType dtype, bool is_needed,
+                       std::size_t alignment) const {
+  if (!pointer && !is_needed) return;
+  const std::string fault = address_fault(name, pointer, std::max(alignment, info(dtype).size_bytes));
+  if (!fault.empty()) refuse(fault);
 }
 
 void Call::check_apart(std::string_view a_name, const ArrayRows& a, std::string_view b_name, const ArrayRows& b,
@@ -49,9 +58,16 @@ void Call::check_problem() const {
 }
 
 ArrayRows side_by_side(const void* first, std::int64_t count, DType dtype, std::int64_t each) {
-  const std::int64_t element_bytes = each * static_cast<std::int64_t>(info(dtype).size_bytes);
+  const std::int64_t element_bytes = each * bytes_of(dtype);
   const std::int64_t bytes = count <= kMostBytes / element_bytes ? count * element_bytes : 0;
   return {first, bytes, bytes, 1};
+}
+
+ArrayRows rows_of(const Problem& problem, int array, const void* first) {
+  const Rows rows = static_cast<const BuiltInFamily&>(*problem.family).rows(problem, array);
+  const std::int64_t bytes =
+      rows.parts * bytes_of(array == 0 ? problem.dtype : problem.result.value_or(problem.dtype));
+  return {first, rows.length * bytes, rows.pitch * bytes, rows.batch * rows.rows};
 }
 
 bool rows_overlap(const ArrayRows& a, const ArrayRows& b) {

@@ -16,10 +16,6 @@
 namespace hone {
 namespace {
 
-[[noreturn]] void refuse(const Problem& problem, const std::string& why) {
-  throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", to_string(problem), why));
-}
-
 std::string list_arguments(const KernelSpec& spec) {
   std::string names;
   for (const KernelArgument& argument : spec.arguments)
@@ -27,18 +23,11 @@ std::string list_arguments(const KernelSpec& spec) {
   return names;
 }
 
-void check_array(const Problem& problem, const KernelSpec& spec, const KernelArgument& argument, const void* array) {
-  if (!array) refuse(problem, fmt::format("{} is null; pass device memory", argument.name));
-  const std::size_t needed = std::max<std::size_t>(spec.alignment, info(argument.dtype).size_bytes);
-  if (reinterpret_cast<std::uintptr_t>(array) % needed != 0)
-    refuse(problem, fmt::format("{} at {} is not aligned to {} bytes", argument.name, array, needed));
-}
-
 /// No array that the kernel writes shares a byte with another. It may be one that is only read, as a whole: the kernel
 /// alone knows whether it works in place.
-void check_apart(const Problem& problem, const SpecFamily& family, std::span<void* const> buffers) {
+void check_apart(const Call& call, const SpecFamily& family, std::span<void* const> buffers) {
   const ParsedSpec& parsed = family.parsed();
-  const ParsedSpec::Variables known = parsed.variables(parsed.default_policy, problem.extents);
+  const ParsedSpec::Variables known = parsed.variables(parsed.default_policy, call.problem.extents);
   const auto rows_of = [&](std::size_t i) {
     return side_by_side(buffers[parsed.buffer_of[i]], parsed.elements[i].evaluate(known),
                         parsed.spec.arguments[i].dtype);
@@ -51,10 +40,7 @@ void check_apart(const Problem& problem, const SpecFamily& family, std::span<voi
       const ArrayRows other = rows_of(i);
       const bool is_input = argument.kind == KernelArgument::Kind::in;
       if (is_input && other.first == output.first && other.row_bytes == output.row_bytes) continue;
-      if (rows_overlap(other, output))
-        refuse(problem, fmt::format("{} at {} and {} at {} overlap; pass {}arrays apart", argument.name, other.first,
-                                    parsed.spec.arguments[written].name, output.first,
-                                    is_input ? "the very same array where the kernel works in place, or " : ""));
+      call.check_apart(argument.name, other, parsed.spec.arguments[written].name, output, is_input);
     }
   }
 }
@@ -71,6 +57,7 @@ Choice Session::launch(const TunableKernel& kernel, std::span<const KernelValue>
   const KernelSpec& spec = kernel.spec();
   const auto& family = static_cast<const SpecFamily&>(kernel.family());
   Problem problem = kernel.problem(extents);
+  const Call call{"launch", problem};
   std::array<void*, Arguments::kCapacity> buffers{};
   std::size_t arrays = 0, scalars = 0;
   const bool is_empty = std::ranges::find(problem.extents, 0) != problem.extents.end();
@@ -79,15 +66,15 @@ Choice Session::launch(const TunableKernel& kernel, std::span<const KernelValue>
     const KernelArgument& argument = spec.arguments[i];
     if (argument.kind == KernelArgument::Kind::extent) continue;
     if (value == values.end() || value->is_array() != argument.is_array())
-      refuse(problem, fmt::format("{} is {}; pass one value for each of {}", argument.name,
-                                  value == values.end() ? "missing"
-                                  : argument.is_array() ? "an array, and a number was passed"
-                                                        : "a number, and an array was passed",
-                                  list_arguments(spec)));
+      call.refuse(fmt::format("'{}' is {}; pass one value for each of {}", argument.name,
+                              value == values.end() ? "missing"
+                              : argument.is_array() ? "an array, and a number was passed"
+                                                    : "a number, and an array was passed",
+                              list_arguments(spec)));
     if (!argument.is_array()) {
       problem.scalars[scalars++] = value->number();
     } else {
-      if (!is_empty) check_array(problem, spec, argument, value->array());
+      if (!is_empty) call.check_array(argument.name, value->array(), argument.dtype, true, spec.alignment);
       buffers[family.parsed().buffer_of[i]] = value->array();
       problem.alignment = std::min(problem.alignment, alignment_of(value->array()));
       ++arrays;
@@ -95,10 +82,10 @@ Choice Session::launch(const TunableKernel& kernel, std::span<const KernelValue>
     ++value;
   }
   if (value != values.end())
-    refuse(problem, fmt::format("{} values were passed; pass one for each of {}", values.size(), list_arguments(spec)));
-  if (const std::string refusal = family.refuse(problem); !refusal.empty()) refuse(problem, refusal);
+    call.refuse(fmt::format("{} values were passed; pass one for each of {}", values.size(), list_arguments(spec)));
+  call.check_problem();
   if (is_empty) return {};
-  check_apart(problem, family, std::span(buffers).first(arrays));
+  check_apart(call, family, std::span(buffers).first(arrays));
   return impl_->launch(problem, std::span(buffers).first(arrays), stream);
 }
 

@@ -8,6 +8,7 @@
 #include <hone/session.h>
 
 #include "runtime/dispatch/buffer_checks.h"
+#include "runtime/dispatch/call_checks.h"
 #include "runtime/dispatch/problem_key.h"
 #include "runtime/dispatch/session_impl.h"
 #include "runtime/dispatch/winner_checks.h"
@@ -36,12 +37,11 @@ void Plan::launch(const Problem& problem, std::span<void* const> buffers, Stream
   called.alignment = std::min(problem.alignment, planned.alignment);
   called.launch_context = planned.launch_context;
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a plan for {} cannot launch {}: {}", to_string(planned), to_string(problem), why));
+    refuse_call(fmt::format("a plan for {} cannot launch {}", to_string(planned), to_string(problem)), why);
   };
   if (ProblemKey(called) != ProblemKey(planned)) refuse(ProblemClass(called).difference(planned));
   if (std::any_of(problem.extents.begin(), problem.extents.end(), [](std::int64_t extent) { return extent < 0; }))
-    refuse("an extent cannot be negative");
+    refuse("no extent can be negative");
   const SessionCore& core = *state_->core;
   check_buffers(*core.device(), core.options(), problem, buffers, stream);
   const TraceRange traced([&] { return call_text(problem, state_->plan->winner); });

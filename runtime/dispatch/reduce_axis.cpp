@@ -1,19 +1,9 @@
 #include <hone/reduce_axis.h>
 
 #include "runtime/dispatch/call_checks.h"
-#include "runtime/families/counts.h"
 
 namespace hone {
 namespace {
-
-/// Returns the rows that a call reads. Those of a reduction of columns have one pitch, too.
-ArrayRows rows_of(const Problem& problem, const void* in) {
-  const auto [first, second, third] = problem.extents;
-  const bool is_rows = problem.family == &reduce_rows_family();
-  const std::int64_t length = is_rows ? second : third;
-  const auto bytes = static_cast<std::int64_t>(info(problem.dtype).size_bytes);
-  return {in, length * bytes, pitch_of(problem, 0, length) * bytes, is_rows ? first : first * second};
-}
 
 Choice launch(Session& session, const Call& call, const ReduceSpec& spec, const void* in, void* out, Stream stream) {
   call.check_problem();
@@ -24,7 +14,7 @@ Choice launch(Session& session, const Call& call, const ReduceSpec& spec, const 
   call.check_array("out", out, spec.result_dtype(), has_outputs);
   if (!has_outputs) return {};
   const std::int64_t results = extents[0] * (call.problem.family == &reduce_rows_family() ? 1 : extents[2]);
-  call.check_apart("in", rows_of(call.problem, in), "out",
+  call.check_apart("in", rows_of(call.problem, 0, in), "out",
                    side_by_side(out, results, spec.result_dtype(), info(spec.op).outputs));
   // Without elements nothing is read, and any address will do.
   void* const buffers[] = {has_inputs ? const_cast<void*>(in) : out, out};

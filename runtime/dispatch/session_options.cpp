@@ -149,7 +149,7 @@ std::int64_t max_bytes(std::int64_t otherwise) {
   const auto text = variable("HONE_CACHE_MAX_BYTES");
   if (!text) return otherwise;
   if (const std::optional<std::int64_t> bytes = parse_byte_count(*text)) {
-    if (const std::string refusal = cache::refuse_max_bytes(*bytes); !refusal.empty())
+    if (const std::string refusal = cache::max_bytes_fault(*bytes); !refusal.empty())
       throw Error(ErrorCode::invalid_argument, fmt::format("HONE_CACHE_MAX_BYTES is '{}': {}", *text, refusal));
     return *bytes;
   }

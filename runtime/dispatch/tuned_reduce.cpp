@@ -1,6 +1,5 @@
 #include <hone/tuned_reduce.h>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -14,11 +13,9 @@
 namespace hone {
 namespace {
 
-/// Dtypes that do not go together are refused on a miss, and never become a hit.
-void check_size(const Call& call, bool needs_elements) {
-  const std::int64_t n = call.problem.extents[0];
-  if (n < 0) call.refuse("a size cannot be negative");
-  if (n == 0 && needs_elements) call.refuse("an empty array has none");
+/// Whatever else the family refuses is refused on a miss, and never becomes a hit.
+void check_size(const Call& call) {
+  if (call.problem.extents[0] <= 0) call.check_problem();
 }
 
 /// An input is there, and `out` has no byte of it.
@@ -36,7 +33,7 @@ Choice tuned_reduce(Session& session, const ReduceSpec& spec, const void* in, st
   const Problem problem = reduce_problem(spec, n, alignment_of(in));
   const Call call{"tuned_reduce", problem};
   if (info(spec.op).inputs != 1) call.refuse("takes two arrays; call tuned_dot()");
-  check_size(call, info(spec.op).needs_elements);
+  check_size(call);
   call.check_array("out", out, spec.result_dtype());
   check_input(call, "in", in, side_by_side(out, info(spec.op).outputs, spec.result_dtype()));
   // Without elements nothing is read, and any address will do.
@@ -51,7 +48,7 @@ Choice tuned_dot(Session& session, const ReduceSpec& spec, const void* a, const 
   const Problem problem = reduce_problem(spec, n, 1u << std::countr_zero(apart | kMaxAlignment));
   const Call call{"tuned_dot", problem};
   if (spec.op != ReduceOp::dot) call.refuse("takes one array; call tuned_reduce()");
-  check_size(call, info(spec.op).needs_elements);
+  check_size(call);
   call.check_array("out", out, spec.result_dtype());
   const ArrayRows result = side_by_side(out, 1, spec.result_dtype());
   check_input(call, "a", a, result);
@@ -75,13 +72,13 @@ Choice tuned_reduce_and_wait(Session& session, const ReduceSpec& spec, const voi
 
 Choice tuned_reduce(Session& session, const FusedReduction& reduction, DType dtype, const void* in, std::int64_t n,
                     std::span<void* const> outs, Stream stream, NanPolicy nan) {
-  require_known("tuned_reduce", dtype);
+  require_known("tuned_reduce", {dtype});
   const Problem problem = reduction.problem(dtype, n, alignment_of(in), nan);
   const std::span<const ReduceOp> ops = reduction.ops();
   const Call call{"tuned_reduce", problem};
   if (outs.size() != ops.size())
     call.refuse(fmt::format("makes {} results, {} pointers were passed", ops.size(), outs.size()));
-  check_size(call, std::any_of(ops.begin(), ops.end(), [](ReduceOp op) { return info(op).needs_elements; }));
+  check_size(call);
   std::array<void*, FusedReduction::kMost + 1> buffers;
   std::array<ArrayRows, FusedReduction::kMost> results;
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -99,10 +96,10 @@ Choice tuned_reduce(Session& session, const FusedReduction& reduction, DType dty
 
 Choice tuned_reduce(Session& session, const CustomReduction& reduction, DType dtype, const void* in, std::int64_t n,
                     void* out, Stream stream) {
-  require_known("tuned_reduce", dtype);
+  require_known("tuned_reduce", {dtype});
   const Problem problem = reduction.problem(dtype, n, alignment_of(in));
   const Call call{"tuned_reduce", problem};
-  check_size(call, false);
+  check_size(call);
   call.check_array("out", out, reduction.result_dtype());
   check_input(call, "in", in, side_by_side(out, 1, reduction.result_dtype()));
   void* const buffers[] = {n == 0 ? out : const_cast<void*>(in), out};

@@ -11,9 +11,7 @@ Choice tuned_reduce_segments(Session& session, const ReduceSpec& spec, const voi
   require_known("tuned_reduce_segments", spec);
   const Problem problem = segmented_reduce_problem(spec, offset_dtype, segments, elements);
   const Call call{"tuned_reduce_segments", problem};
-  if (info(spec.op).inputs != 1) call.refuse("takes two arrays; there is no segmented one");
-  if (elements < 0) call.refuse("a number of elements cannot be negative");
-  if (segments < 0) call.refuse("a number of segments cannot be negative");
+  if (elements < 0 || segments < 0 || info(spec.op).inputs != 1) call.check_problem();
   call.check_array("in", in, spec.dtype, elements > 0);
   call.check_array("offsets", offsets, offset_dtype);
   call.check_array("out", out, spec.result_dtype(), segments > 0);

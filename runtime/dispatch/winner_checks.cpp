@@ -29,7 +29,7 @@ std::string call_text(const Problem& problem, const Winner& winner) {
                                                                    : fmt::format("at most {} blocks", blocks));
 }
 
-Reason refuse_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate) {
+Reason launch_fault(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate) {
   const KernelFamily& family = problem_class.family();
   if (const Reason reason = family.is_valid(problem_class, candidate.policy, facts); !reason.empty()) return reason;
   const std::int64_t blocks = candidate.geometry.max_blocks;
@@ -46,7 +46,7 @@ Reason refuse_launch(const DeviceFacts& facts, const ProblemClass& problem_class
 }
 
 bool may_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate) {
-  return refuse_launch(facts, problem_class, candidate).empty();
+  return launch_fault(facts, problem_class, candidate).empty();
 }
 
 }  // namespace hone

@@ -24,7 +24,7 @@ std::string call_text(const Problem& problem, const Winner& winner);
 
 /// Why a stored candidate is not valid on a device, or does not fit a workspace of kWorkspaceBytes; empty where it may
 /// be launched. The answer is that of the class, so that a winner serves all members or none.
-Reason refuse_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate);
+Reason launch_fault(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate);
 bool may_launch(const DeviceFacts& facts, const ProblemClass& problem_class, const Candidate& candidate);
 
 }  // namespace hone

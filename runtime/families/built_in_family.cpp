@@ -9,6 +9,14 @@
 #include "runtime/jit/include_closure.h"
 
 namespace hone {
+namespace {
+
+/// The reason with both numbers, where there are more than there may be.
+Reason more_than(ReasonCode code, std::int64_t count, std::int64_t most) {
+  return count <= most ? Reason() : Reason(code, {static_cast<double>(count), static_cast<double>(most)});
+}
+
+}  // namespace
 
 std::span<const SourceFile> BuiltInFamily::sources() const {
   std::call_once(has_sources_, [&] {
@@ -24,37 +32,50 @@ std::int64_t BuiltInFamily::bytes_moved(const Problem& problem) const {
   return bytes;
 }
 
-std::string BuiltInFamily::refuse_usual(const Problem& problem, DType accumulator) const {
+std::string BuiltInFamily::refuse(const Problem& problem) const {
   if (problem.operation >= operations().size()) return fmt::format("{} has no operation {}", name(), problem.operation);
-  const auto refused = [&](std::string_view why) { return fmt::format("{}: {}", to_string(problem), why); };
-  if (problem.accumulator.value_or(accumulator) != accumulator)
-    return refused(fmt::format("is accumulated in {}", info(accumulator).name));
-  if (problem.nan != NanPolicy::propagate) return refused("a NaN cannot be ignored");
-  for (const std::int64_t extent : problem.extents)
-    if (extent < 0) return refused(fmt::format("an extent of {} is negative", extent));
-  for (std::size_t i = extent_names().size(); i < problem.extents.size(); ++i)
-    if (problem.extents[i] != 1) return refused(fmt::format("the extents are {}", fmt::join(extent_names(), " × ")));
-  return "";
+  const Extents& extents = problem.extents;
+  std::string fault;
+  if (std::ranges::min(extents) < 0)
+    fault = "no extent can be negative";
+  else if (std::any_of(extents.begin() + extent_names().size(), extents.end(), [](auto extent) { return extent != 1; }))
+    fault = fmt::format("the extents are {}", fmt::join(extent_names(), " × "));
+  else
+    fault = first_fault({fault_of(problem), rows_fault("input", rows(problem, 0), bytes_of(problem.dtype)),
+                         rows_fault("output", rows(problem, 1), bytes_of(problem.result.value_or(problem.dtype)))});
+  if (fault.empty() && alignment_of_rows(problem) < problem.alignment)
+    fault = fmt::format("its rows are aligned to {} bytes, not {}", alignment_of_rows(problem), problem.alignment);
+  return fault.empty() ? "" : fmt::format("{}: {}", to_string(problem), fault);
 }
 
-std::string refuse_rows(std::string_view family, std::string_view array, const Rows& rows, std::int64_t element_bytes) {
+Problem with_alignment_of_rows(Problem problem, std::uint32_t alignment) {
+  problem.alignment = alignment;
+  problem.alignment = static_cast<const BuiltInFamily&>(*problem.family).alignment_of_rows(problem);
+  return problem;
+}
+
+std::string choice_fault(const Problem& problem, DType accumulator) {
+  if (problem.accumulator.value_or(accumulator) != accumulator)
+    return fmt::format("it is accumulated in {}", info(accumulator).name);
+  return problem.nan == NanPolicy::propagate ? "" : "a NaN cannot be ignored";
+}
+
+std::string size_fault(std::string_view elements, std::int64_t count, std::int64_t bytes) {
+  if (product_within_memory({count, bytes})) return "";
+  return fmt::format("no memory holds {} {} of {} bytes", count, elements, bytes);
+}
+
+std::string rows_fault(std::string_view array, const Rows& rows, std::int64_t element_bytes) {
   const auto [batch, count, length, pitch, parts] = rows;
   if (pitch < length)
     return fmt::format(
-        "{} was asked for rows of {} elements in the {} at a pitch of {}: rows would overlap; pass at least {}, or 0 "
-        "for rows without gaps",
-        family, length, array, pitch, length);
+        "rows of {} elements in the {} at a pitch of {}: rows would overlap; pass at least {}, or 0 for rows without "
+        "gaps",
+        length, array, pitch, length);
   // Rows of nothing must be countable, too.
-  const auto countable = [](std::int64_t extent) { return std::max<std::int64_t>(extent, 1); };
-  if (product_within_memory({countable(batch), countable(count), countable(pitch), parts * element_bytes})) return "";
-  return fmt::format("{} was asked for {} × {} rows {} elements apart in the {}: no memory holds them", family, batch,
-                     count, pitch, array);
-}
-
-std::string refuse_rows(std::string_view family, const Rows& in, const Rows& out,
-                        std::array<std::int64_t, 2> element_bytes) {
-  std::string refusal = refuse_rows(family, "input", in, element_bytes[0]);
-  return refusal.empty() ? refuse_rows(family, "output", out, element_bytes[1]) : refusal;
+  if (product_within_memory({at_least_one(batch), at_least_one(count), at_least_one(pitch), parts * element_bytes}))
+    return "";
+  return fmt::format("{} × {} rows {} elements apart in the {}: no memory holds them", batch, count, pitch, array);
 }
 
 BufferSpec input(std::string_view name, DType dtype, std::int64_t elements, std::int64_t alignment) {
@@ -71,6 +92,12 @@ BufferSpec output(std::string_view name, DType dtype, std::int64_t elements, std
   return spec;
 }
 
+std::string first_fault(std::initializer_list<std::string> faults) {
+  for (const std::string& fault : faults)
+    if (!fault.empty()) return fault;
+  return "";
+}
+
 Reason first_reason(std::initializer_list<Reason> reasons) {
   for (const Reason& reason : reasons)
     if (!reason.empty()) return reason;
@@ -79,22 +106,17 @@ Reason first_reason(std::initializer_list<Reason> reasons) {
 
 Reason check_blocks(const DeviceFacts& facts, int block_threads, int cluster_blocks) {
   using enum ReasonCode;
-  if (block_threads > facts.max_threads_per_block)
-    return {too_many_threads, {double(block_threads), double(facts.max_threads_per_block)}};
-  if (cluster_blocks > std::max(1, facts.max_cluster_blocks))
-    return {cluster_too_large, {double(cluster_blocks), double(facts.max_cluster_blocks)}};
-  return {};
+  return first_reason(
+      {more_than(too_many_threads, block_threads, facts.max_threads_per_block),
+       cluster_blocks == 1 ? Reason() : more_than(cluster_too_large, cluster_blocks, facts.max_cluster_blocks)});
 }
 
 Reason check_smem(const DeviceFacts& facts, std::int64_t bytes) {
-  if (bytes <= facts.smem_bytes_per_block_optin) return {};
-  return {ReasonCode::device_smem,
-          {static_cast<double>(bytes), static_cast<double>(facts.smem_bytes_per_block_optin)}};
+  return more_than(ReasonCode::device_smem, bytes, facts.smem_bytes_per_block_optin);
 }
 
 Reason check_static_smem(std::int64_t bytes) {
-  if (bytes <= kMostStaticSmemBytes) return {};
-  return {ReasonCode::static_smem, {static_cast<double>(bytes), static_cast<double>(kMostStaticSmemBytes)}};
+  return more_than(ReasonCode::static_smem, bytes, kMostStaticSmemBytes);
 }
 
 std::string kernel_entry(std::string_view body, std::int32_t block_threads, MinBlocks min_blocks) {

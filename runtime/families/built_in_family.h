@@ -23,9 +23,21 @@ struct FamilyTraits {
   int version = 1;
   const ParameterSpace& space;
   std::vector<std::string_view> extent_names = {"n"};
-  std::span<const std::string_view> operations;  ///< must outlive the family
-  std::vector<std::string_view> kernels;         ///< the templates that units name
-  std::vector<SourceFile> sources = {};          ///< besides them and what they include
+  std::span<const std::string_view> operations = {};  ///< must outlive the family
+  std::vector<std::string_view> kernels;              ///< the templates that units name
+  std::vector<SourceFile> sources = {};               ///< besides them and what they include
+};
+
+/// Where the elements of an array are.
+struct Rows {
+  std::int64_t batch = 1, rows = 0, length = 0;  ///< matrices, the rows of each, and their elements
+  std::int64_t pitch = 0;                        ///< from one row to the next
+  std::int64_t parts = 1;                        ///< elements of the dtype that count as one
+
+  /// From the first element of the dtype to the last, gaps included.
+  std::int64_t elements() const {
+    return batch == 0 || rows == 0 || length == 0 ? 0 : parts * ((batch * rows - 1) * pitch + length);
+  }
 };
 
 class BuiltInFamily : public KernelFamily {
@@ -39,13 +51,22 @@ class BuiltInFamily : public KernelFamily {
   std::span<const std::string_view> operations() const final { return traits_.operations; }
   std::span<const SourceFile> sources() const final;
 
+  /// The problem's name and its fault: an operation that the family does not have, a negative extent, one too many,
+  /// that of fault_of(), or an alignment that rows do not have.
+  std::string refuse(const Problem& problem) const final;
+
   /// The bytes of all arrays.
   std::int64_t bytes_moved(const Problem& problem) const override;
 
+  /// The alignment that a problem has whose arrays have its alignment, and whose rows begin where its pitches say.
+  virtual std::uint32_t alignment_of_rows(const Problem& problem) const { return problem.alignment; }
+
+  /// The rows of the input (0) and of the output (1), where an array has such.
+  virtual Rows rows(const Problem&, int) const { return {}; }
+
  protected:
-  /// Why no problem can be like that ("" if it can) of a family that accumulates in `accumulator` and propagates NaNs:
-  /// an operation or an extent that the family does not have, and whatever else it has no choice of.
-  std::string refuse_usual(const Problem& problem, DType accumulator) const;
+  /// What else is wrong with a problem, such as its dtypes, pitches or sizes; "" if nothing is.
+  virtual std::string fault_of(const Problem& problem) const = 0;
 
  private:
   FamilyTraits traits_;
@@ -54,10 +75,10 @@ class BuiltInFamily : public KernelFamily {
 };
 
 /// A family of type `Base` whose answers about a policy come from a Layout: what the policy makes of a problem. It is
-/// made of both at every question, also on the hit path, and has is_valid(), unit(), shape(), encode(), and
-/// workspace_bytes() where launches need one. Where it decides, its problem is the typical one of a class, and
-/// last_of() and the like say what all members have in common. `kRules` are the prune rules; `Reproducible` is the
-/// Layout of reproducible numerics, which has prune() as well.
+/// made of both at every question, also on the hit path, and has is_valid(), unit(), shape() (but for its blocks),
+/// encode(), and workspace_bytes() where launches need one. Where it decides, its problem is the typical one of a class,
+/// and last_of() and the like say what all members have in common. `kRules` are for pruned_by(); `Reproducible` is
+/// the Layout of reproducible numerics, which has prune() as well.
 template <class Base, class Layout, const auto& kRules, class Reproducible = Layout>
 class LayoutFamily : public Base {
  public:
@@ -66,7 +87,7 @@ class LayoutFamily : public Base {
   Reason is_valid(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const final {
     return with_layout(problem_class.typical(), policy, [&](const auto& layout) { return layout.is_valid(facts); });
   }
-  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
+  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const final {
     if constexpr (!std::is_same_v<Layout, Reproducible>)
       if (is_canonical(problem_class.typical())) return Reproducible::prune(problem_class, policy, facts);
     return pruned_by(kRules, {problem_class, policy, facts});
@@ -75,7 +96,13 @@ class LayoutFamily : public Base {
     return with_layout(problem_class.typical(), policy, [](const auto& layout) { return layout.unit(); });
   }
   WorkShape shape(const Problem& problem, const Policy& policy) const final {
-    return with_layout(problem, policy, [](const auto& layout) { return layout.shape(); });
+    return with_layout(problem, policy, [](const auto& layout) {
+      WorkShape shape = layout.shape();
+      shape.block_threads = layout.block_threads;
+      shape.dependent_launch = true;
+      if constexpr (requires { layout.cluster_blocks; }) shape.cluster_blocks = layout.cluster_blocks;
+      return shape;
+    });
   }
   std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const final {
     return with_layout(problem_class.typical(), candidate.policy, [&](const auto& layout) -> std::size_t {
@@ -104,6 +131,9 @@ class LayoutFamily : public Base {
     return act(Layout(problem, policy));
   }
 };
+
+/// The problem with the alignment that it has where its arrays are aligned to `alignment` bytes.
+Problem with_alignment_of_rows(Problem problem, std::uint32_t alignment);
 
 /// The one family of a type.
 template <class Family>
@@ -134,6 +164,10 @@ constexpr std::string_view index_type(bool is_wide) { return is_wide ? "unsigned
 /// The entry of a unit that runs `body`, a function of kernel_templates/ or of what the unit calls Kernel, with launch
 /// bounds: "hone::kernel<&Kernel::last_block, 256, 2>".
 std::string kernel_entry(std::string_view body, std::int32_t block_threads, MinBlocks min_blocks = MinBlocks::unset);
+template <class Policy>
+std::string kernel_entry(std::string_view body, const Policy& policy) {
+  return kernel_entry(body, policy.block_threads, policy.min_blocks);
+}
 
 /// A unit without a name of its own. Its headers are those of the family.
 inline Unit unit_of(std::string source, std::vector<std::string> entries) {
@@ -143,24 +177,18 @@ inline Unit unit_of(std::string source, std::vector<std::string> entries) {
   return unit;
 }
 
-/// Where the elements of an array are.
-struct Rows {
-  std::int64_t batch = 1, rows = 0, length = 0;  ///< matrices, the rows of each, and their elements
-  std::int64_t pitch = 0;                        ///< from one row to the next
-  std::int64_t parts = 1;                        ///< elements of the dtype that count as one
+/// Faults for BuiltInFamily::fault_of(); "" where there is none. A family has one accumulator and propagates NaNs, and
+/// the problem asks for something else.
+std::string choice_fault(const Problem& problem, DType accumulator);
 
-  /// From the first element of the dtype to the last, gaps included.
-  std::int64_t elements() const {
-    return batch == 0 || rows == 0 || length == 0 ? 0 : parts * ((batch * rows - 1) * pitch + length);
-  }
-};
+/// No memory holds so many elements of so many bytes.
+std::string size_fault(std::string_view elements, std::int64_t count, std::int64_t bytes);
 
-/// Why the rows of an array cannot lie like that ("" if they can): they overlap, or no memory holds them.
-std::string refuse_rows(std::string_view family, std::string_view array, const Rows& rows, std::int64_t element_bytes);
+/// The rows of an array overlap, or no memory holds them.
+std::string rows_fault(std::string_view array, const Rows& rows, std::int64_t element_bytes);
 
-/// The same of an input and an output; elements of {in, out} bytes.
-std::string refuse_rows(std::string_view family, const Rows& in, const Rows& out,
-                        std::array<std::int64_t, 2> element_bytes);
+/// The first fault that is one.
+std::string first_fault(std::initializer_list<std::string> faults);
 
 /// The arrays of a problem (BufferSpec).
 BufferSpec input(std::string_view name, DType dtype, std::int64_t elements, std::int64_t alignment = 0);

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <optional>
+#include <span>
 #include <type_traits>
+#include <vector>
 
 #include <hone/problem.h>
 
@@ -28,6 +31,11 @@ inline std::optional<std::int64_t> product_within_memory(std::initializer_list<s
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
 
 constexpr std::int64_t at_least_one(std::int64_t count) { return std::max<std::int64_t>(1, count); }
+
+/// The blocks of a grid of whole clusters, at most `max_blocks`, for so many blocks of work.
+constexpr std::int64_t whole_clusters(std::int64_t max_blocks, std::int64_t blocks, std::int64_t cluster_blocks) {
+  return at_least_one(std::min(max_blocks, blocks) / cluster_blocks) * cluster_blocks;
+}
 
 /// The smallest and the largest extent of a problem's class.
 inline std::int64_t first_of(const Problem& problem, std::size_t extent) {
@@ -61,13 +69,20 @@ constexpr Pitches named_pitches(Pitches pitches, std::int64_t in_length, std::in
 /// Returns true if kernels are on the canonical tree (docs/numerics.md).
 inline bool is_canonical(const Problem& problem) { return problem.numerics == Numerics::reproducible; }
 
-/// The most elements of a pack whose multiples all of `offsets` are, where arrays are aligned to `alignment` bytes.
+/// The alignment, up to kMaxAlignment, of what lies so many elements behind the begin of arrays that are aligned to
+/// `alignment` bytes.
+inline std::uint32_t common_alignment(std::uint32_t alignment, std::int64_t element_bytes,
+                                      std::initializer_list<std::int64_t> offsets) {
+  std::uint64_t bits = alignment | kMaxAlignment;
+  for (const std::int64_t offset : offsets)
+    bits |= static_cast<std::uint64_t>(offset) * static_cast<std::uint64_t>(element_bytes);
+  return 1u << std::countr_zero(bits);
+}
+
+/// The most elements of a pack that begins there.
 inline std::int64_t aligned_elements(std::uint32_t alignment, std::int64_t element_bytes,
                                      std::initializer_list<std::int64_t> offsets) {
-  std::int64_t elements = at_least_one(std::min(alignment, kMaxAlignment) / element_bytes);
-  for (const std::int64_t offset : offsets)
-    while (elements > 1 && offset % elements != 0) elements /= 2;
-  return elements;
+  return at_least_one(common_alignment(alignment, element_bytes, offsets) / element_bytes);
 }
 
 /// An element as a Number, and the element of a number: floats that are no builtin types are made of those of 32 bits.
@@ -82,9 +97,15 @@ T element_of(double number) {
   else return static_cast<T>(number);
 }
 
-/// Bytes of one element of the input.
-inline std::int64_t element_bytes(const Problem& problem) {
-  return static_cast<std::int64_t>(info(problem.dtype).size_bytes);
+/// The values as they lie in memory.
+template <class T>
+std::vector<std::byte> bytes_of(const std::vector<T>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
 }
+
+/// Bytes of one element, and of one of the input.
+inline std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(info(dtype).size_bytes); }
+inline std::int64_t element_bytes(const Problem& problem) { return bytes_of(problem.dtype); }
 
 }  // namespace hone

@@ -19,13 +19,13 @@ static_assert(std::numeric_limits<Wide>::digits >= 64, "the reference holds 64-b
 
 struct Limits {
   int min_exponent;  ///< the smallest normal number is 2 to one less
-  Wide max;
+  Wide lowest, max;
 };
 
 Limits limits_of(DType dtype) {
   return with_element_type(dtype, []<class T>(T) -> Limits {
     using Of = std::numeric_limits<T>;
-    return {Of::min_exponent, number_of<Wide>(Of::max())};
+    return {Of::min_exponent, number_of<Wide>(Of::lowest()), number_of<Wide>(Of::max())};
   });
 }
 
@@ -70,19 +70,8 @@ std::vector<long double> decode(DType dtype, std::span<const std::byte> bytes) {
   });
 }
 
-long double highest_value(DType dtype) {
-  return with_element_type(dtype, []<class T>(T) -> Wide {
-    if constexpr (info(kDTypeOf<T>).is_floating()) return std::numeric_limits<Wide>::infinity();
-    else return static_cast<Wide>(std::numeric_limits<T>::max());
-  });
-}
-
-long double lowest_value(DType dtype) {
-  return with_element_type(dtype, []<class T>(T) -> Wide {
-    if constexpr (info(kDTypeOf<T>).is_floating()) return -std::numeric_limits<Wide>::infinity();
-    else return static_cast<Wide>(std::numeric_limits<T>::min());
-  });
-}
+long double highest_value(DType dtype) { return info(dtype).is_floating() ? Wide{INFINITY} : limits_of(dtype).max; }
+long double lowest_value(DType dtype) { return info(dtype).is_floating() ? -Wide{INFINITY} : limits_of(dtype).lowest; }
 
 Expectation Expectation::exactly(long double value) { return {value, value, value}; }
 

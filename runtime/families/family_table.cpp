@@ -8,6 +8,8 @@
 #include <hone/softmax_spec.h>
 #include <hone/transpose_spec.h>
 
+#include "runtime/families/built_in_family.h"
+
 namespace hone {
 namespace {
 
@@ -41,25 +43,16 @@ Problem call_of_segments(const Problem& problem) {
   return called;
 }
 
-Problem call_of_softmax(const Problem& problem) {
-  const SoftmaxSpec spec{.dtype = problem.dtype, .result = problem.result, .numerics = problem.numerics};
-  const SoftmaxShape shape{problem.extents, problem.pitches, problem.family == &softmax_columns_family()};
-  const bool is_log = problem.operation == 1;
-  return is_log ? log_softmax_problem(spec, shape, problem.alignment) : softmax_problem(spec, shape, problem.alignment);
-}
-
-/// Operations are plain, weighted, add and weighted_add.
-Problem call_of_rms_norm(const Problem& problem) {
-  const RmsNormSpec spec{.dtype = problem.dtype,
-                         .rows = problem.extents[0],
-                         .columns = problem.extents[1],
-                         .in_pitch = problem.pitches[0],
-                         .out_pitch = problem.pitches[1]};
-  const Problem usual = rms_norm_problem(spec, problem.operation % 2 == 1, problem.operation >= 2, problem.alignment);
+/// A call of softmax or rms_norm has one accumulator and propagates NaNs. Results, pitches and the alignment of rows
+/// have one name each.
+Problem call_of_many_rows(const Problem& problem) {
+  const auto& family = static_cast<const BuiltInFamily&>(*problem.family);
   Problem called = problem;
-  called.alignment = usual.alignment;
-  called.pitches = usual.pitches;
-  return called;
+  called.accumulator.reset();
+  called.nan = NanPolicy::propagate;
+  if (called.result == called.dtype) called.result.reset();
+  called.pitches = named_pitches(problem.pitches, family.rows(problem, 0).length, family.rows(problem, 1).length);
+  return with_alignment_of_rows(called, problem.alignment);
 }
 
 /// Operations are transpose, transpose_in_place, and both of pairs.
@@ -81,13 +74,13 @@ const std::array kFamilies{
     FamilyRow{&reduce_columns_family, "sum", "f32", kShapes, &call_of_columns},
     FamilyRow{&segments_family<DType::i32>, "sum", "f32", "2^10..2^22:2^4x2^14..2^26:2^4", &call_of_segments},
     FamilyRow{&segments_family<DType::i64>, "sum", "f32", "2^10..2^22:2^4x2^14..2^26:2^4", &call_of_segments},
-    FamilyRow{&softmax_family, "softmax", "f32", kShapes, &call_of_softmax},
-    FamilyRow{&softmax_columns_family, "softmax", "f32", kShapes, &call_of_softmax},
+    FamilyRow{&softmax_family, "softmax", "f32", kShapes, &call_of_many_rows},
+    FamilyRow{&softmax_columns_family, "softmax", "f32", kShapes, &call_of_many_rows},
     FamilyRow{&rms_norm_family,
               "weighted",
               "f16",
               "2^4..2^16:2^4x2^6..2^14:2^2",
-              &call_of_rms_norm,
+              &call_of_many_rows,
               {{{"quick", "weighted", "f16", "2^12x2^12"},
                 {"standard", "weighted,weighted_add", "f16,bf16,f32", "2^4..2^20:2^4x2^6..2^14:2^4@2^20..2^28"},
                 {"full", "every", "f16,bf16,f32", "2^0..2^24:2^4x2^4..2^20:2^2@2^12..2^28"}}}},

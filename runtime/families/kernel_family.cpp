@@ -12,20 +12,6 @@ std::span<const std::string_view> KernelFamily::extent_names() const {
   return kNames;
 }
 
-std::size_t KernelFamily::workspace_bytes(const ProblemClass&, const Candidate&) const { return 0; }
-
-bool KernelFamily::is_served_by(const Problem& problem, const Policy& policy, const Unit& of_policy) const {
-  return unit(problem, policy).has_code_of(of_policy);
-}
-
-std::string KernelFamily::arithmetic(const Problem&) const { return ""; }
-
-bool KernelFamily::offers_reproducible(const Problem&) const { return false; }
-
-Reason KernelFamily::prune(const ProblemClass&, const Policy&, const DeviceFacts&) const { return {}; }
-
-std::string KernelFamily::refuse_contents(const Problem&, int, std::span<const std::byte>) const { return ""; }
-
 const Verifier& KernelFamily::verifier() const {
   static const Verifier verifier;
   return verifier;

@@ -26,21 +26,14 @@ DType dtype_of_size(std::size_t bytes) {
   return bytes == 1 ? DType::u8 : bytes == 2 ? DType::u16 : bytes == 4 ? DType::u32 : DType::u64;
 }
 
-std::string MovedFamily::refuse(const Problem& problem) const {
-  if (problem.operation >= operations().size()) return fmt::format("{} has no operation {}", name(), problem.operation);
+std::string MovedFamily::fault_of(const Problem& problem) const {
   const DType moved = dtype_of_size(info(problem.dtype).size_bytes);
   if (problem.dtype != moved)
-    return fmt::format("{} moves elements by their size, whatever they mean: ask for {} instead of {}", name(),
+    return fmt::format("elements are moved by their size, whatever they mean: ask for {} instead of {}",
                        info(moved).name, info(problem.dtype).name);
-  if (problem.accumulator || problem.result)
-    return fmt::format("{} accumulates nothing and keeps the type of the elements", name());
-  const Extents& extents = problem.extents;
-  if (*std::min_element(extents.begin(), extents.end()) < 1)
-    return fmt::format("{} was asked for {} × {} × {} elements; every extent must be at least 1", name(), extents[0],
-                       extents[1], extents[2]);
-  const std::int64_t bytes = element_bytes(problem);
-  std::string refusal = refuse_rows(name(), rows(problem, 0), rows(problem, 1), {bytes, bytes});
-  return refusal.empty() ? refuse_layout(problem) : refusal;
+  if (problem.accumulator || problem.result) return "nothing is accumulated, and the type of the elements is kept";
+  if (std::ranges::min(problem.extents) < 1) return "every extent must be at least 1";
+  return "";
 }
 
 std::int64_t MovedFamily::bytes_moved(const Problem& problem) const {

@@ -19,7 +19,6 @@ class MovedFamily : public BuiltInFamily, protected Verifier {
  public:
   using BuiltInFamily::BuiltInFamily;
 
-  std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;
   const Verifier& verifier() const final { return *this; }
@@ -28,15 +27,12 @@ class MovedFamily : public BuiltInFamily, protected Verifier {
   std::string verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
                      ArrayBytes outputs) const final;
 
-  /// The input (0) or the output (1).
-  virtual Rows rows(const Problem& problem, int buffer) const = 0;
+ protected:
+  std::string fault_of(const Problem& problem) const override;
 
  private:
   /// The element of the input that belongs at an element of the output; negative: a gap, which may hold anything.
   virtual std::int64_t source_of(const Problem& problem, std::int64_t element) const = 0;
-
-  /// Says what else is wrong with a problem whose rows are in order; "" if nothing is.
-  virtual std::string refuse_layout(const Problem& problem) const = 0;
   virtual bool is_in_place(const Problem&) const { return false; }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "runtime/families/built_in_family.h"
@@ -21,16 +22,19 @@ struct RowChunks {
   /// Chunks of a call that the 32-bit tickets of row_pipeline.cuh count: two items each, and two for each block.
   static constexpr std::int64_t kMostPipelinedChunks = std::int64_t{1} << 30;
 
+  Scope scope;  ///< of a row; a grid cuts it
   Combine combine;
   std::int64_t rows;
   std::int64_t tiles;          ///< of a row: loads of a whole block, which more chunks could not share out
   std::int64_t most_partials;  ///< that a workspace has room for
 
-  bool is_pipeline() const { return combine == Combine::pipeline; }
-  int launches() const { return is_pipeline() ? 1 : 2; }
+  bool cuts_rows() const { return scope == Scope::grid; }
+  bool is_pipeline() const { return cuts_rows() && combine == Combine::pipeline; }
+  int launches() const { return cuts_rows() && !is_pipeline() ? 2 : 1; }
 
-  /// The chunks of each row, in a grid of so many blocks.
+  /// The chunks of each row, in a grid of so many blocks; 0 where rows are whole.
   std::int64_t count(std::int64_t blocks) const {
+    if (!cuts_rows()) return 0;
     if (is_pipeline()) return std::min(tiles, most_partials / kPipelinedRows);
     const std::int64_t row_count = at_least_one(rows);
     return best_chunks(blocks, row_count, at_least_one(std::min(tiles, most_partials / row_count)));
@@ -48,7 +52,7 @@ struct RowChunks {
   /// Kernels count the chunks of so many rows, the longest of which have `tiles`, in 32 bits and in their workspace.
   Reason is_valid() const {
     return first_reason(
-        {reason_if(!is_pipeline() && rows > most_partials, "rows have more partial results than the workspace"),
+        {reason_if(launches() == 2 && rows > most_partials, "rows have more partial results than the workspace"),
          reason_if(is_pipeline() && rows > kMostPipelinedChunks / count(1),
                    "rows have more chunks than a pipeline counts in 32 bits")});
   }
@@ -56,47 +60,32 @@ struct RowChunks {
 
 // A View describes a typical row: is_chunks(), where two kernels read its chunks, or is_pipeline(); row_bytes, and
 // center_packs of 16 bytes.
-
 template <class View>
-inline constexpr PruneRule<View> kChunksOfShortRows{
-    "a row is too short to be cut into chunks: two launches and a second reading of everything cost more than a block "
-    "that is busy for a while",
-    kNotMeasured, [](const View& v) { return v.is_chunks() && v.row_bytes < 32 * 1024; }};
-
-template <class View>
-inline constexpr PruneRule<View> kChunksOfAPipeline{
-    "chunks so small do not fill a pipeline, and of larger ones few blocks hold too many bytes of rows in L2",
-    "106.1 % for softmax (H100, prune_rules)",
-    [](const View& v) {
-      constexpr int kMostPacks = 2048;  // of a chunk, that a block holds at once
-      return v.is_pipeline() &&
-             (v.block_threads * v.packs_per_thread > kMostPacks || v.block_threads > 512 || v.packs_per_thread == 1);
-    }};
-
-template <class View>
-inline constexpr PruneRule<View> kShortPipelinedRows{
-    "a row has not enough chunks for all blocks of a pipeline", "24 times as slow for softmax (H100, prune_rules)",
-    [](const View& v) { return v.is_pipeline() && v.row_bytes < 128 * 1024; }};
-
-template <class View>
-inline constexpr PruneRule<View> kFewPipelinedChunks{
-    "the rows that a pipeline keeps have fewer chunks than it has blocks, which then wait for each other",
-    "softmax of rows of 2^16 bf16, f16 and f32 by chunks of 16 KiB takes 3.4 to 5.9 times as long as by clusters, 23 "
-    "to 33 ns for each item of work, however many there are (H100, CUDA 13.0, 2026-11-25)",
-    [](const View& v) {
-      const std::int64_t half_occupancy = v.facts.max_threads_per_sm / 2 / v.block_threads * v.facts.sm_count;
-      return v.is_pipeline() && (RowChunks::kPipelinedRows - 2) * v.center_packs <
-                                    half_occupancy * v.block_threads * v.packs_per_thread;
-    }};
-
-template <class View>
-inline constexpr PruneRule<View> kFewPipelinedRows{
-    "few rows have no others to be published meanwhile", kNotMeasured,
-    [](const View& v) { return v.is_pipeline() && first_of(v.problem, 0) < 4; }};
-
-template <class View>
-inline constexpr PruneRule<View> kPipelinedRowsBeyondL2{
-    "rows have left L2 when they are read again", kNotMeasured,
-    [](const View& v) { return v.is_pipeline() && v.facts.l2_bytes > 0 && 4 * v.row_bytes > v.facts.l2_bytes; }};
+inline constexpr std::array<PruneRule<View>, 6> kChunkRules{{
+    {"a row is too short to be cut into chunks: two launches and a second reading of everything cost more than a block "
+     "that is busy for a while",
+     kNotMeasured, [](const View& v) { return v.is_chunks() && v.row_bytes < 32 * 1024; }},
+    {"chunks so small do not fill a pipeline, and of larger ones few blocks hold too many bytes of rows in L2",
+     "106.1 % for softmax (H100, prune_rules)",
+     [](const View& v) {
+       constexpr int kMostPacks = 2048;  // of a chunk, that a block holds at once
+       return v.is_pipeline() &&
+              (v.block_threads * v.packs_per_thread > kMostPacks || v.block_threads > 512 || v.packs_per_thread == 1);
+     }},
+    {"a row has not enough chunks for all blocks of a pipeline", "24 times as slow for softmax (H100, prune_rules)",
+     [](const View& v) { return v.is_pipeline() && v.row_bytes < 128 * 1024; }},
+    {"the rows that a pipeline keeps have fewer chunks than it has blocks, which then wait for each other",
+     "softmax of rows of 2^16 bf16, f16 and f32 by chunks of 16 KiB takes 3.4 to 5.9 times as long as by clusters, 23 "
+     "to 33 ns for each item of work, however many there are (H100, CUDA 13.0, 2026-11-25)",
+     [](const View& v) {
+       const std::int64_t half_occupancy = v.facts.max_threads_per_sm / 2 / v.block_threads * v.facts.sm_count;
+       return v.is_pipeline() && (RowChunks::kPipelinedRows - 2) * v.center_packs <
+                                     half_occupancy * v.block_threads * v.packs_per_thread;
+     }},
+    {"few rows have no others to be published meanwhile", kNotMeasured,
+     [](const View& v) { return v.is_pipeline() && first_of(v.problem, 0) < 4; }},
+    {"rows have left L2 when they are read again", kNotMeasured,
+     [](const View& v) { return v.is_pipeline() && v.facts.l2_bytes > 0 && 4 * v.row_bytes > v.facts.l2_bytes; }},
+}};
 
 }  // namespace hone

@@ -66,8 +66,7 @@ std::vector<std::byte> random_pattern(DType dtype, std::int64_t elements, std::u
       else
         value = static_cast<Stored>(std::is_same_v<T, bool> ? bits & 1 : bits);
     }
-    const auto bytes = std::as_bytes(std::span(values));
-    return std::vector<std::byte>(bytes.begin(), bytes.end());
+    return bytes_of(values);
   });
 }
 
@@ -88,12 +87,9 @@ std::vector<std::byte> float_pattern(DType dtype, std::int64_t elements, int buf
   if (!values.empty() && kind == "nan") values.back() = std::nan("");
   if (!values.empty() && kind == "infinity") values.back() = kInfinity;
   return with_element_type(dtype, [&]<class T>(T) {
-    std::vector<std::byte> bytes(values.size() * sizeof(T));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const T element = element_of<T>(values[i]);
-      std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
-    }
-    return bytes;
+    std::vector<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>> stored;
+    for (const double value : values) stored.push_back(element_of<T>(value));
+    return bytes_of(stored);
   });
 }
 

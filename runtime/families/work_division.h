@@ -2,10 +2,13 @@
 // tables of opinions.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <hone/device_facts.h>
 #include <hone/policy.h>
@@ -79,6 +82,18 @@ inline constexpr NamedValues<Tail, 2> tail_parameter{"tail", {"warp", "shared"}}
 inline constexpr NamedValues<MinBlocks, 4> min_blocks_parameter{"min_blocks",
                                                            {"1", "unset", "1536_threads", "1024_threads"}};
 
+/// The blocks of a cluster, the default first: 1 where no cluster makes an output.
+inline Parameter cluster_parameter(std::vector<std::int32_t> blocks) {
+  return ordinal("cluster_blocks", std::move(blocks)).only_if("scope", {Scope::cluster}).otherwise(1);
+}
+
+/// How a grid cuts rows into chunks that are read twice.
+inline Parameter chunks_parameter() {
+  return combine_parameter({Combine::second_kernel, Combine::pipeline})
+      .only_if("scope", {Scope::grid})
+      .otherwise(static_cast<std::int32_t>(Combine::second_kernel));
+}
+
 /// The traffic of lanes that load 16 bytes of a row each, apart from each other: half of a sector of 32 bytes. Sums of
 /// rows of 16 f32 take 456.8 µs so, and 375.8 with two lanes a row (H100, CUDA 13.0, 2026-11-25); those of 16 f16,
 /// which are one sector, take no longer.
@@ -117,12 +132,26 @@ inline constexpr PruneRule<View> kNoLaunchBounds{
     "registers are not scarce on this device", "the host device has no launch bounds",
     [](const View& view) { return view.min_blocks != kDefault && is_host(view.facts); }};
 
+/// The rules of both tables.
+template <class Rule, std::size_t kFirst, std::size_t kSecond>
+constexpr auto joined(const std::array<Rule, kFirst>& first, const std::array<Rule, kSecond>& second) {
+  std::array<Rule, kFirst + kSecond> rules{};
+  std::copy(second.begin(), second.end(), std::copy(first.begin(), first.end(), rules.begin()));
+  return rules;
+}
+
 /// The reason of the first rule that applies.
 template <class View, std::size_t kCount>
 Reason pruned_by(const std::array<PruneRule<View>, kCount>& rules, const View& view) {
   for (const PruneRule<View>& rule : rules)
     if (rule.applies(view)) return {ReasonCode::pruned, rule.reason};
   return {};
+}
+
+/// The reason of a family with several tables, which says which of them is for what.
+template <class View>
+Reason pruned_by(Reason (&rules)(const View&), const View& view) {
+  return rules(view);
 }
 
 }  // namespace hone

@@ -61,13 +61,13 @@ std::optional<std::int64_t> multiply_by_power(std::optional<std::int64_t> value,
   return value;
 }
 
-[[noreturn]] void refuse(const std::string& why) { throw Error(ErrorCode::invalid_argument, why); }
+[[noreturn]] void reject(const std::string& why) { throw Error(ErrorCode::invalid_argument, why); }
 
 /// Returns what the unit behind a number stands for.
 std::int64_t unit_factor(std::string_view name) {
   for (const CountUnit& unit : kUnits)
     if (unit.name == name) return unit.factor;
-  refuse(fmt::format("'{}' is no unit that is known here", name));
+  reject(fmt::format("'{}' is no unit that is known here", name));
 }
 
 /// "1.5e6" and "1.5M": `whole`, a point and `behind`. Throws where that is no whole number.
@@ -77,7 +77,7 @@ std::optional<std::int64_t> evaluate_decimal(const std::string& whole, std::stri
   std::optional<std::int64_t> factor = 1;
   if (rest.starts_with('e') || rest.starts_with('E')) {
     const std::optional<std::int64_t> exponent = parse_integer(rest.substr(1));
-    if (!exponent || *exponent < 0) refuse("its exponent is not a number");
+    if (!exponent || *exponent < 0) reject("its exponent is not a number");
     factor = multiply_by_power(1, 10, *exponent);
   } else if (!rest.empty()) {
     factor = unit_factor(rest);
@@ -90,23 +90,23 @@ std::optional<std::int64_t> evaluate_decimal(const std::string& whole, std::stri
     *part /= common;
     *scale /= common;
   }
-  if (*scale != 1) refuse("it is no whole number");
+  if (*scale != 1) reject("it is no whole number");
   return multiply(scaled, *factor);
 }
 
 }  // namespace
 
 std::optional<std::int64_t> parse_count(std::string_view text) {
-  if (text.starts_with('-')) refuse("it is negative");
+  if (text.starts_with('-')) reject("it is negative");
   const auto [digits, rest] = split_number(text);
-  if (digits.empty()) refuse(text.empty() ? "it is empty" : "it does not begin with a number");
+  if (digits.empty()) reject(text.empty() ? "it is empty" : "it does not begin with a number");
   if (rest.starts_with('.')) return evaluate_decimal(digits, rest.substr(1));
   const std::optional<std::int64_t> number = parse_integer(digits);
   if (rest.empty()) return multiply(number, 1);
   if (rest.front() == '^' || rest.front() == 'e' || rest.front() == 'E') {
     const std::optional<std::int64_t> exponent = parse_integer(rest.substr(1));
     if (rest.size() < 2 || !std::all_of(rest.begin() + 1, rest.end(), is_digit)) {
-      refuse("its exponent is not a number");
+      reject("its exponent is not a number");
     }
     if (!exponent || !number) return std::nullopt;
     return rest.front() == '^' ? multiply_by_power(1, *number, *exponent) : multiply_by_power(number, 10, *exponent);

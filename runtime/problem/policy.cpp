@@ -93,7 +93,7 @@ std::string ParameterSpace::to_string(const Policy& policy) const {
 }
 
 std::optional<Policy> ParameterSpace::parse(std::string_view text, std::string* fault) const {
-  const auto refuse = [&](std::string why) {
+  const auto reject = [&](std::string why) {
     if (fault) *fault = std::move(why);
     return std::nullopt;
   };
@@ -110,13 +110,13 @@ std::optional<Policy> ParameterSpace::parse(std::string_view text, std::string* 
       return field == fmt::format("{}={}", parameter.name, parameter.spell(candidate));
     });
     if (value == parameter.values.end())
-      return refuse(fmt::format("'{}' stands where {} has to be one of {}", field, parameter.name,
+      return reject(fmt::format("'{}' stands where {} has to be one of {}", field, parameter.name,
                                 fmt::join(spelled_values(parameter), ", ")));
     policy.push_back(*value);
     rest.remove_prefix(std::min(rest.size(), field.size() + 1));
   }
   if (to_string(policy) == text) return policy;
-  return refuse(rest.empty() ? fmt::format("'{}' has a space too many", text)
+  return reject(rest.empty() ? fmt::format("'{}' has a space too many", text)
                              : fmt::format("'{}' is no parameter of a policy that begins with '{}'", rest,
                                            to_string(policy)));
 }

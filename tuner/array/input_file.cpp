@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::int64_t kReadBytes = std::int64_t{4} << 20;
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
+[[noreturn]] void reject(const std::filesystem::path& path, const std::string& why) {
   throw Error(ErrorCode::io_failed, fmt::format("cannot read '{}': {}", printable(path.string()), why));
 }
 
@@ -33,14 +33,14 @@ std::ifstream open_file(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) {
-    refuse(path, error && error != std::errc::no_such_file_or_directory ? error.message() : "there is no such file");
+    reject(path, error && error != std::errc::no_such_file_or_directory ? error.message() : "there is no such file");
   }
-  if (std::filesystem::is_directory(status)) refuse(path, "it is a directory; give a .npy or raw file in it");
+  if (std::filesystem::is_directory(status)) reject(path, "it is a directory; give a .npy or raw file in it");
   if (!std::filesystem::is_regular_file(status)) {
-    refuse(path, "it is a device or a terminal; give a file, or a pipe");
+    reject(path, "it is a device or a terminal; give a file, or a pipe");
   }
   std::ifstream in(path, std::ios::binary);
-  if (!in) refuse(path, std::strerror(errno));
+  if (!in) reject(path, std::strerror(errno));
   return in;
 }
 
@@ -67,7 +67,7 @@ void find_place(InputFile& file) {
   file.place = path;
   if (!is_pipe(path)) return;
   const int descriptor = memfd_create("hone-input", MFD_CLOEXEC);
-  if (descriptor < 0) refuse(path, std::strerror(errno));
+  if (descriptor < 0) reject(path, std::strerror(errno));
   file.copy = std::shared_ptr<const void>(static_cast<const void*>(&kReadBytes),
                                           [descriptor](const void*) { ::close(descriptor); });
   file.place = fmt::format("/proc/self/fd/{}", descriptor);
@@ -75,7 +75,7 @@ void find_place(InputFile& file) {
   std::ofstream out(file.place, std::ios::binary);
   std::vector<char> part(kReadBytes);
   while (in.read(part.data(), kReadBytes) || in.gcount() > 0) out.write(part.data(), in.gcount());
-  if (in.bad() || !out.flush()) refuse(path, std::strerror(errno));
+  if (in.bad() || !out.flush()) reject(path, std::strerror(errno));
 }
 
 InputFile describe_npy(const std::filesystem::path& path, std::ifstream& in, std::int64_t file_bytes) {
@@ -83,7 +83,7 @@ InputFile describe_npy(const std::filesystem::path& path, std::ifstream& in, std
   try {
     header = read_npy_header(in);
   } catch (const Error& error) {
-    refuse(path, error.what());
+    reject(path, error.what());
   }
   InputFile file{path, header.dtype, header.elements, header.data_offset,
                  fmt::format("npy, shape {}{}", npy_shape_text(header.shape),
@@ -93,7 +93,7 @@ InputFile describe_npy(const std::filesystem::path& path, std::ifstream& in, std
                  header.fortran_order && header.shape.size() > 1};
   const std::int64_t data_bytes = file_bytes - header.data_offset;
   if (data_bytes != file.size_bytes()) {
-    refuse(path, fmt::format("its header promises {} elements of {} ({} bytes), but {} bytes follow: the file is {}",
+    reject(path, fmt::format("its header promises {} elements of {} ({} bytes), but {} bytes follow: the file is {}",
                              file.elements, info(file.dtype).name, file.size_bytes(), data_bytes,
                              data_bytes < file.size_bytes() ? "truncated; copy or save it again"
                                                             : "not one plain array; save it again"));
@@ -110,7 +110,7 @@ InputFile describe_raw(const std::filesystem::path& path, std::int64_t file_byte
   }
   const auto element_bytes = static_cast<std::int64_t>(info(*raw_dtype).size_bytes);
   if (file_bytes % element_bytes != 0) {
-    refuse(path, fmt::format("its {} bytes are no multiple of the {} bytes of an {} element{}", file_bytes,
+    reject(path, fmt::format("its {} bytes are no multiple of the {} bytes of an {} element{}", file_bytes,
                              element_bytes, info(*raw_dtype).name,
                              argument.empty() ? "; is --dtype right, or the file truncated?"
                                               : fmt::format(" of {}; is the file truncated?", argument)));
@@ -129,9 +129,9 @@ InputFile open_input(const std::filesystem::path& path, std::optional<DType> raw
   std::ifstream in = open_file(found.place);
   std::error_code error;
   const auto file_bytes = static_cast<std::int64_t>(std::filesystem::file_size(found.place, error));
-  if (error) refuse(path, error.message());
+  if (error) reject(path, error.message());
   if (begins_with(in, kZipMagic) && (!raw_dtype || path.extension() == ".npz"))
-    refuse(path, "it is an archive (.npz) of arrays; save one of them: numpy.save(file, numpy.load(archive)['name'])");
+    reject(path, "it is an archive (.npz) of arrays; save one of them: numpy.save(file, numpy.load(archive)['name'])");
   const bool is_npy = path.extension() == ".npy" || begins_with(in, kNpyMagic);
   InputFile file = is_npy ? describe_npy(path, in, file_bytes) : describe_raw(path, file_bytes, raw_dtype, argument);
   file.place = std::move(found.place);
@@ -158,7 +158,7 @@ void read_elements(const InputFile& file, const std::function<void(std::span<con
     const std::int64_t bytes = std::min(total - done, kReadBytes);
     in.read(staging.data(), bytes);
     if (in.gcount() != bytes) {
-      refuse(file.path, fmt::format("it ended after {} of {} bytes: it became shorter while it was read",
+      reject(file.path, fmt::format("it ended after {} of {} bytes: it became shorter while it was read",
                                     done + in.gcount(), total));
     }
     on_part(std::as_bytes(std::span(staging).first(static_cast<std::size_t>(bytes))));

@@ -21,7 +21,7 @@ namespace {
 /// Headers describe one array in about a hundred bytes; a longer one than this is damage.
 constexpr std::uint32_t kMaxHeaderBytes = 1U << 20;
 
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::io_failed, what); }
+[[noreturn]] void reject(const std::string& what) { throw Error(ErrorCode::io_failed, what); }
 
 /// Reads the Python dict literal of a header: the keys 'descr', 'fortran_order' and 'shape', in any order.
 class HeaderParser {
@@ -58,7 +58,7 @@ class HeaderParser {
 
  private:
   [[noreturn]] void malformed(const std::string& why) const {
-    refuse(fmt::format("its .npy header is malformed at byte {}: {}; save the array again with numpy.save", position_,
+    reject(fmt::format("its .npy header is malformed at byte {}: {}; save the array again with numpy.save", position_,
                        why));
   }
 
@@ -91,26 +91,26 @@ class HeaderParser {
 
   DType descr() {
     if (peek() == '[')
-      refuse("its elements are records (a structured dtype); save one field: numpy.save(file, a['x'])");
+      reject("its elements are records (a structured dtype); save one field: numpy.save(file, a['x'])");
     const std::string_view text = string();
     for (const DTypeInfo& known : kDTypes) {
       if (known.npy_name == text && !text.empty()) return known.dtype;
     }
     if (text.starts_with('>')) {
-      refuse(
+      reject(
           fmt::format("its elements are big-endian ('{}'); save them as little-endian: "
                       "numpy.save(file, a.astype('<{}'))",
                       printable(text), printable(text.substr(1))));
     }
     const std::string_view kind = text.substr(std::min(text.find_first_not_of("<=|"), text.size()), 1);
-    if (kind == "c") refuse("its elements are complex; save a part of them: numpy.save(file, a.real)");
-    if (kind == "O") refuse("its elements are Python objects; save numbers: numpy.save(file, a.astype('<f4'))");
-    if (kind == "U" || kind == "S") refuse("its elements are strings, which have no sum; save numbers");
+    if (kind == "c") reject("its elements are complex; save a part of them: numpy.save(file, a.real)");
+    if (kind == "O") reject("its elements are Python objects; save numbers: numpy.save(file, a.astype('<f4'))");
+    if (kind == "U" || kind == "S") reject("its elements are strings, which have no sum; save numbers");
     if (kind == "V")
-      refuse(fmt::format("its elements are bytes without a type ('{}'), as NumPy saves those of ml_dtypes, such as "
+      reject(fmt::format("its elements are bytes without a type ('{}'), as NumPy saves those of ml_dtypes, such as "
                          "bfloat16; write them raw, a.tofile(file), and give --dtype", printable(text)));
-    if (kind == "M" || kind == "m") refuse("its elements are times; save integers: numpy.save(file, a.astype('<i8'))");
-    refuse(
+    if (kind == "M" || kind == "m") reject("its elements are times; save integers: numpy.save(file, a.astype('<i8'))");
+    reject(
         fmt::format("its elements have the dtype '{}'; Hone reduces <f2, <f4, <f8, booleans and integers: "
                     "numpy.save(file, a.astype('<f4'))",
                     printable(text)));
@@ -160,7 +160,7 @@ std::string read_bytes(std::istream& in, std::size_t count, std::string_view wha
   in.read(bytes.data(), static_cast<std::streamsize>(count));
   const auto got = static_cast<std::size_t>(in.gcount());
   if (got != count) {
-    refuse(fmt::format("it ends inside its .npy {}, after {} of {} bytes: the file is truncated; copy or save it again",
+    reject(fmt::format("it ends inside its .npy {}, after {} of {} bytes: the file is truncated; copy or save it again",
                        what, got, count));
   }
   return bytes;
@@ -183,21 +183,21 @@ std::optional<std::int64_t> count_elements(const std::vector<std::int64_t>& shap
 NpyHeader read_npy_header(std::istream& in) {
   const std::string preamble = read_bytes(in, kNpyMagic.size() + 2, "preamble");
   if (!preamble.starts_with(kNpyMagic)) {
-    refuse(
+    reject(
         "it does not begin with the .npy magic (\\x93NUMPY); for raw elements, name the file otherwise and give "
         "--dtype");
   }
   const int major = static_cast<unsigned char>(preamble[6]);
   const int minor = static_cast<unsigned char>(preamble[7]);
   if (major < 1 || major > 3 || minor != 0) {
-    refuse(fmt::format("its .npy format version is {}.{}; 1.0, 2.0 and 3.0 are known", major, minor));
+    reject(fmt::format("its .npy format version is {}.{}; 1.0, 2.0 and 3.0 are known", major, minor));
   }
   const std::string length_bytes = read_bytes(in, major == 1 ? 2 : 4, "header length");
   std::uint32_t length = 0;
   for (std::size_t i = length_bytes.size(); i-- > 0;)
     length = length << 8U | static_cast<unsigned char>(length_bytes[i]);
   if (length > kMaxHeaderBytes) {
-    refuse(
+    reject(
         fmt::format("its .npy header claims {} bytes, more than any plain array needs: the file is damaged", length));
   }
   const std::string text = read_bytes(in, length, "header");
@@ -206,7 +206,7 @@ NpyHeader read_npy_header(std::istream& in) {
   HeaderParser(text).parse(header);
   header.data_offset = static_cast<std::int64_t>(preamble.size() + length_bytes.size() + text.size());
   const std::optional<std::int64_t> elements = count_elements(header.shape, info(header.dtype).size_bytes);
-  if (!elements) refuse("the product of its .npy shape overflows 63 bits: the header is damaged");
+  if (!elements) reject("the product of its .npy shape overflows 63 bits: the header is damaged");
   header.elements = *elements;
   return header;
 }

@@ -112,20 +112,20 @@ class ObjectReader {
     throw LineError(fmt::format("'{}' has {} members, {} are known", name_, object_.size(), taken_));
   }
 
-  [[noreturn]] void refuse(std::string_view name, const Json& json, std::string_view expected) const {
+  [[noreturn]] void reject(std::string_view name, const Json& json, std::string_view expected) const {
     const std::string value = json.dump(-1, ' ', false, Json::error_handler_t::replace);
     throw LineError(fmt::format("'{}' of '{}' is {}, not {}", name, name_, truncate(printable(value), 40), expected));
   }
 
   void read(std::string_view name, std::string& value) {
     const Json& json = take(name);
-    if (!json.is_string()) refuse(name, json, "a string");
+    if (!json.is_string()) reject(name, json, "a string");
     value = json.get<std::string>();
   }
 
   void read(std::string_view name, bool& value) {
     const Json& json = take(name);
-    if (!json.is_boolean()) refuse(name, json, "true or false");
+    if (!json.is_boolean()) reject(name, json, "true or false");
     value = json.get<bool>();
   }
 
@@ -135,7 +135,7 @@ class ObjectReader {
     const Json& json = take(name);
     constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<Integer>::max());
     if (!json.is_number_unsigned() || json.get<std::uint64_t>() > kMax) {
-      refuse(name, json, fmt::format("a whole number from 0 to {}", kMax));
+      reject(name, json, fmt::format("a whole number from 0 to {}", kMax));
     }
     value = static_cast<Integer>(json.get<std::uint64_t>());
   }
@@ -143,7 +143,7 @@ class ObjectReader {
   /// Null is what is not a number.
   void read(std::string_view name, double& value) {
     const Json& json = take(name);
-    if (!json.is_null() && !json.is_number()) refuse(name, json, "a number or null");
+    if (!json.is_null() && !json.is_number()) reject(name, json, "a number or null");
     value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
   }
 
@@ -151,7 +151,7 @@ class ObjectReader {
     const Json& json = take(name);
     std::optional<std::vector<std::byte>> bytes;
     if (json.is_string()) bytes = from_base64(json.get_ref<const std::string&>());
-    if (!bytes) refuse(name, json, "base64");
+    if (!bytes) reject(name, json, "base64");
     value = *std::move(bytes);
   }
 

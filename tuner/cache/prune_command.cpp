@@ -48,7 +48,7 @@ std::function<bool(const StoredWinner&)> rule(const CachePruneOptions& options, 
 /// `has_none`: 0 is no limit.
 std::int64_t parse_room(std::string_view option, std::string_view text, bool has_none) {
   const std::int64_t bytes = parse_bytes(text);
-  if (const std::string refusal = cache::refuse_max_bytes(bytes, has_none); !refusal.empty())
+  if (const std::string refusal = cache::max_bytes_fault(bytes, has_none); !refusal.empty())
     throw CommandError(ExitCode::usage, fmt::format("{} {}: {}", option, printable(text), refusal));
   return bytes;
 }

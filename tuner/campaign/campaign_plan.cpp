@@ -184,7 +184,7 @@ Step CampaignPlan::next_step(std::size_t device, milliseconds left) {
   CampaignItem& item = result_.items[target];
   std::vector<CampaignDevice> devices;
   for (const std::size_t each : group.devices) devices.push_back(result_.devices[each]);
-  if (const std::string refusal = refuse_for_memory(devices, item.problem); !refusal.empty()) {
+  if (const std::string refusal = memory_fault(devices, item.problem); !refusal.empty()) {
     take_failed(target, device, refusal, {});
     return SkippedStep{target};
   }
@@ -278,7 +278,7 @@ std::vector<WeightedProblem> one_per_size_class(std::span<const WeightedProblem>
   return kept;
 }
 
-std::string refuse_for_memory(std::span<const CampaignDevice> devices, const Problem& problem) {
+std::string memory_fault(std::span<const CampaignDevice> devices, const Problem& problem) {
   const CampaignDevice& device = *std::max_element(
       devices.begin(), devices.end(),
       [](const CampaignDevice& a, const CampaignDevice& b) { return a.free_memory_bytes < b.free_memory_bytes; });

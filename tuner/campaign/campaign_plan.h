@@ -110,6 +110,6 @@ class CampaignPlan {
 std::vector<WeightedProblem> one_per_size_class(std::span<const WeightedProblem> problems);
 
 /// Why none of these devices has room for the problem; "" where one has, or does not tell.
-std::string refuse_for_memory(std::span<const CampaignDevice> devices, const Problem& problem);
+std::string memory_fault(std::span<const CampaignDevice> devices, const Problem& problem);
 
 }  // namespace hone::tuner

@@ -250,27 +250,27 @@ std::string HostDevice::array_at(std::uintptr_t address, const Launch& launch) c
 }
 
 void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) const {
-  const auto refuse = [&](const std::string& why) {
+  const auto reject = [&](const std::string& why) {
     throw Error(ErrorCode::device_failed,
                 fmt::format("the host device cannot launch kernel {}: {}", kernel.label, why));
   };
   const auto threads = std::uint64_t{launch.block.x} * launch.block.y * launch.block.z;
   if (launch.block.x > 1024 || launch.block.y > 1024 || launch.block.z > 64 || threads < 1 || threads > 1024) {
-    refuse(fmt::format("a block of {}×{}×{} threads; 1 to 1024 are possible, 64 in z", launch.block.x, launch.block.y,
+    reject(fmt::format("a block of {}×{}×{} threads; 1 to 1024 are possible, 64 in z", launch.block.x, launch.block.y,
                        launch.block.z));
   }
   if (launch.grid.x < 1 || launch.grid.x > 0x7fffffff || launch.grid.y < 1 || launch.grid.y > 65535 ||
       launch.grid.z < 1 || launch.grid.z > 65535) {
-    refuse(fmt::format("a grid of {}×{}×{} blocks; 1 to 2147483647×65535×65535 are possible", launch.grid.x,
+    reject(fmt::format("a grid of {}×{}×{} blocks; 1 to 2147483647×65535×65535 are possible", launch.grid.x,
                        launch.grid.y, launch.grid.z));
   }
   if (launch.cluster_blocks > 1) {
-    refuse(fmt::format("clusters of {} blocks; it has no thread-block clusters (DeviceFacts::max_cluster_blocks is 0)",
+    reject(fmt::format("clusters of {} blocks; it has no thread-block clusters (DeviceFacts::max_cluster_blocks is 0)",
                        launch.cluster_blocks));
   }
   const std::size_t smem_bytes = kernel.module->static_smem_bytes() + launch.dynamic_smem_bytes;
   if (smem_bytes > static_cast<std::size_t>(facts_.smem_bytes_per_block_optin)) {
-    refuse(fmt::format("{} bytes of shared memory per block; {} are possible", smem_bytes,
+    reject(fmt::format("{} bytes of shared memory per block; {} are possible", smem_bytes,
                        facts_.smem_bytes_per_block_optin));
   }
   if (launch.arguments.count() != kernel.entry->parameters) {

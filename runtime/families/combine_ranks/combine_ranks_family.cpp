@@ -24,7 +24,6 @@ struct CombinePolicy {
 };
 
 constexpr int kWarpThreads = 32;
-constexpr std::int64_t kMostRanks = 1 << 20;
 
 /// Lanes of an output: enough for every number of ranks of the class, as combine_ranks.cuh demands.
 int lanes_of(const ProblemClass& problem_class) {
@@ -65,12 +64,10 @@ class CombineRanksFamily final : public BuiltInFamily {
                        .operations = kOperations,
                        .kernels = {"combine_ranks.cuh"}}) {}
 
-  std::string refuse(const Problem& problem) const override {
+  std::string fault_of(const Problem& problem) const override {
     if (std::string refusal = reduce_family().refuse(of_one_rank(problem)); !refusal.empty()) return refusal;
     const auto [ranks, rows, unused] = problem.extents;
-    if (ranks < 1 || ranks > kMostRanks || rows < 0 || unused != 1)
-      return fmt::format("combine_ranks takes at least one rank, at most {}, and rows, not {} ranks and {} rows",
-                         kMostRanks, ranks, rows);
+    if (std::string fault = ranks_fault(ranks); !fault.empty()) return fault;
     constexpr std::int64_t kMostBytesOfRow = 32;
     if (!product_within_memory({ranks, std::max<std::int64_t>(rows, 1), kMostBytesOfRow}))
       return fmt::format("no memory holds the partials of {} rows and {} ranks", rows, ranks);

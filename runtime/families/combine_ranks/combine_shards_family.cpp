@@ -10,6 +10,7 @@
 #include "kernel_templates/shard_arguments.h"
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/combine_ranks/canonical_shard.h"
+#include "runtime/families/combine_ranks/partial_layout.h"
 #include "runtime/families/combine_ranks/shard_layout.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce/reduction_family.h"
@@ -29,7 +30,6 @@ struct CombinePolicy {
 };
 
 constexpr std::int64_t kWarpThreads = 32;
-constexpr std::int64_t kMostRanks = 1 << 20;
 
 /// Sequences that are spread over ranks: empty, within a chunk, and of a few chunks.
 class CombineVerifier final : public Verifier {
@@ -137,17 +137,12 @@ class CombineShardsFamily final : public BuiltInFamily {
                        .operations = reduce_shard_family().operations(),
                        .kernels = with_operations({"combine_shards.cuh"})}) {}
 
-  std::string refuse(const Problem& problem) const override {
+  std::string fault_of(const Problem& problem) const override {
     const auto [ranks, rows, unused] = problem.extents;
-    if (problem.operation >= operations().size())
-      return fmt::format("{} has no operation {}", name(), problem.operation);
     const ReduceSpec spec = shard_spec_of(problem);
-    if (std::string refusal = refuse_dtypes(spec); !refusal.empty()) return refusal;
+    if (std::string fault = first_fault({dtypes_fault(spec), ranks_fault(ranks)}); !fault.empty()) return fault;
     if (!spec.is_reproducible())
-      return fmt::format("{} makes results of the canonical tree; pass Numerics::reproducible", name());
-    if (ranks < 1 || ranks > kMostRanks || rows < 0 || unused != 1)
-      return fmt::format("{} takes at least one rank, at most {}, and rows, not {} ranks and {} rows", name(),
-                         kMostRanks, ranks, rows);
+      return "results are those of the canonical tree; pass Numerics::reproducible";
     if (!product_within_memory({ranks, std::max<std::int64_t>(rows, 1), 1 << 16}))
       return fmt::format("no memory holds the blocks of {} rows and {} ranks", rows, ranks);
     return "";

@@ -143,17 +143,15 @@ class NormalizeRowsFamily final : public BuiltInFamily {
 
   bool offers_reproducible(const Problem&) const override { return true; }
 
-  std::string refuse(const Problem& problem) const override {
-    if (std::string refusal = refuse_usual(problem, spec_of(problem).accumulator_dtype()); !refusal.empty())
-      return refusal;
+  std::string fault_of(const Problem& problem) const override {
     for (const DType dtype : {problem.dtype, spec_of(problem).result_dtype()})
       if (!info(dtype).is_floating() || dtype == DType::f8e4m3)
-        return fmt::format("{}: elements and results are f16, bf16, f32 or f64, not {}", to_string(problem),
-                           info(dtype).name);
-    if (std::string refusal = refuse_rows(to_string(problem), "input", rows_of(problem, 0), element_bytes(problem));
-        !refusal.empty())
-      return refusal;
-    return refuse_rows(to_string(problem), "output", rows_of(problem, 1), out_bytes(problem));
+        return fmt::format("elements and results are f16, bf16, f32 or f64, not {}", info(dtype).name);
+    return choice_fault(problem, spec_of(problem).accumulator_dtype());
+  }
+
+  Rows rows(const Problem& problem, int array) const override {
+    return rows_of(problem, static_cast<std::size_t>(array));
   }
 
   Reason is_valid(const ProblemClass&, const Policy& policy, const DeviceFacts& facts) const override {

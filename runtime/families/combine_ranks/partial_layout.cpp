@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include <fmt/format.h>
+
 namespace hone {
 namespace {
 
@@ -35,6 +37,11 @@ constexpr std::array<DividedOp, kReduceOps.size()> kDivided{{
 bool is_arg(ReduceOp op) { return op == ReduceOp::argmin || op == ReduceOp::argmax; }
 
 }  // namespace
+
+std::string ranks_fault(std::int64_t ranks) {
+  if (ranks >= 1 && ranks <= kMostRanks) return "";
+  return fmt::format("there are at least one rank and at most {}, not {} ranks", kMostRanks, ranks);
+}
 
 const DividedOp& divided(ReduceOp op) { return kDivided[static_cast<std::size_t>(op)]; }
 

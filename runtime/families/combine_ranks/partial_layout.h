@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include <hone/reduce_spec.h>
@@ -18,6 +19,10 @@ const DividedOp& divided(ReduceOp op);
 
 /// The reduction of one rank's shard. Its result has the accumulator's dtype, so that nothing is rounded twice.
 ReduceSpec partial_spec(const ReduceSpec& spec);
+
+/// The most ranks whose partials are combined, and what is wrong with so many ("" if nothing is).
+inline constexpr std::int64_t kMostRanks = 1 << 20;
+std::string ranks_fault(std::int64_t ranks);
 
 /// A block for each rank: values[rows · values_per_row], then indices[rows] if `has_index`, then one count of elements.
 struct PartialLayout {

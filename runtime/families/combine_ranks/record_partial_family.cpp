@@ -80,12 +80,10 @@ class RecordPartialFamily final : public BuiltInFamily {
                        .operations = kOperations,
                        .kernels = {"record_partial.cuh"}}) {}
 
-  std::string refuse(const Problem& problem) const override {
-    if (std::string refusal = refuse_usual(problem, problem.accumulator.value_or(problem.dtype)); !refusal.empty())
-      return refusal;
-    return refuse_rows("record_partial", "input",
-                       {.rows = problem.extents[0], .length = columns_of(problem), .pitch = pitch_of(problem)},
-                       element_bytes(problem));
+  std::string fault_of(const Problem& problem) const override {
+    const Rows rows{.rows = problem.extents[0], .length = columns_of(problem), .pitch = pitch_of(problem)};
+    return first_fault({choice_fault(problem, problem.accumulator.value_or(problem.dtype)),
+                        rows_fault("input", rows, element_bytes(problem))});
   }
 
   Reason is_valid(const ProblemClass&, const Policy& policy, const DeviceFacts& facts) const override {

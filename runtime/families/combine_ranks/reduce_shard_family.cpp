@@ -179,21 +179,15 @@ class ReduceShardFamily final : public BuiltInFamily {
                        .operations = kOperations,
                        .kernels = with_operations({"canonical_shard.cuh"})}) {}
 
-  std::string refuse(const Problem& problem) const override {
-    if (problem.operation >= kOperations.size())
-      return fmt::format("{} has no operation {}", name(), problem.operation);
+  std::string fault_of(const Problem& problem) const override {
     const ReduceSpec spec = shard_spec_of(problem);
-    if (std::string refusal = refuse_dtypes(spec); !refusal.empty()) return refusal;
+    if (std::string fault = dtypes_fault(spec); !fault.empty()) return fault;
     if (!spec.is_reproducible())
-      return fmt::format("{} makes nodes of the canonical tree; pass Numerics::reproducible and an operation whose "
-                         "result depends on an order, not {}", name(), kOperations[problem.operation]);
+      return "nodes are those of the canonical tree; pass Numerics::reproducible and an operation whose result depends "
+             "on an order";
     if (arrays_of(problem) == 2 && problem.extents[0] != 1) return "a product of two arrays has no rows to reduce";
     const Rows rows{.rows = problem.extents[0], .length = problem.extents[1], .pitch = pitch_of(problem)};
-    if (std::string refusal = refuse_rows(name(), "input", rows, element_bytes(problem)); !refusal.empty())
-      return refusal;
-    if (!product_within_memory({std::max<std::int64_t>(rows.rows, 1), 1 << 16}))
-      return fmt::format("no memory holds the blocks of {} rows", rows.rows);
-    return "";
+    return first_fault({rows_fault("input", rows, element_bytes(problem)), size_fault("blocks", rows.rows, 1 << 16)});
   }
 
   bool offers_reproducible(const Problem&) const override { return true; }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <limits>
 
 #include <fmt/format.h>
@@ -86,10 +85,8 @@ struct CopyLayout : CopyPolicy {
   }
 
   WorkShape shape() const {
-    return {.block_threads = block_threads,
-            .tiles = tiles,
+    return {.tiles = tiles,
             .bytes_in_flight_per_block = block_threads * unroll * pack_bytes,
-            .dependent_launch = true,
             .independent_blocks = true};
   }
 
@@ -135,22 +132,18 @@ class CopyFamily final : public LayoutFamily<moved::MovedFamily, CopyLayout, kPr
             .pitch = pitch_of(problem, static_cast<std::size_t>(buffer))};
   }
 
+  /// That by which rows of both arrays lie alike.
+  std::uint32_t alignment_of_rows(const Problem& problem) const override {
+    const std::int64_t apart = is_one_row(problem) ? 0 : pitch_of(problem, 1) - pitch_of(problem, 0);
+    return common_alignment(problem.alignment, element_bytes(problem), {apart});
+  }
+
  private:
   std::int64_t source_of(const Problem& problem, std::int64_t element) const override {
     const std::int64_t row = element / pitch_of(problem, 1), column = element % pitch_of(problem, 1);
     return column < problem.extents[1] ? row * pitch_of(problem, 0) + column : -1;
   }
 
-  std::string refuse_layout(const Problem& problem) const override {
-    if (problem.extents[2] != 1)
-      return fmt::format("copy was asked for a third extent of {}; it has two", problem.extents[2]);
-    const std::int64_t apart = (pitch_of(problem, 1) - pitch_of(problem, 0)) * element_bytes(problem);
-    if (is_one_row(problem) || apart % problem.alignment == 0) return "";
-    return fmt::format(
-        "copy was asked for alignment {}, but pitches of {} and {} elements of {} bytes differ otherwise; "
-        "copy_problem() finds the alignment",
-        problem.alignment, pitch_of(problem, 0), pitch_of(problem, 1), element_bytes(problem));
-  }
 };
 
 }  // namespace
@@ -159,9 +152,8 @@ const KernelFamily& copy_family() { return the_family<CopyFamily>(); }
 
 Problem copy_problem(const CopySpec& spec, std::uint32_t alignment) {
   const std::int64_t parts = spec.element_bytes == 16 ? 2 : 1;
-  const std::size_t bytes = spec.element_bytes / static_cast<std::size_t>(parts);
   Problem problem{.family = &copy_family(),
-                  .dtype = moved::dtype_of_size(bytes),
+                  .dtype = moved::dtype_of_size(spec.element_bytes / static_cast<std::size_t>(parts)),
                   .extents = {spec.rows, parts * spec.columns, 1},
                   .pitches = {parts * spec.input_pitch(), parts * spec.output_pitch()}};
   std::int64_t all = 0;
@@ -170,11 +162,7 @@ Problem copy_problem(const CopySpec& spec, std::uint32_t alignment) {
     problem.extents = {1, all, 1};
   problem.pitches =
       is_one_row(problem) ? Pitches{0, 0} : named_pitches(problem.pitches, problem.extents[1], problem.extents[1]);
-  const auto apart = static_cast<std::uint64_t>(
-                         problem.pitches[0] == problem.pitches[1] ? 0 : pitch_of(problem, 1) - pitch_of(problem, 0)) *
-                     bytes;
-  problem.alignment = 1u << std::countr_zero(apart | std::uint64_t{alignment} | kMaxAlignment);
-  return problem;
+  return with_alignment_of_rows(problem, alignment);
 }
 
 }  // namespace hone

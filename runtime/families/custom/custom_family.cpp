@@ -18,14 +18,14 @@
 #include "runtime/families/counts.h"
 #include "runtime/families/custom/custom_exchange.h"
 #include "runtime/families/reduce/reduce_reference.h"
-#include "runtime/families/reduce/reduction_family.h"
+#include "runtime/families/reduce/reduce_layout.h"
 
 namespace hone {
 namespace {
 
 constexpr std::string_view kHeader = "custom_op.cuh";
 
-[[noreturn]] void refuse_expressions(const ReduceExpressions& expressions, const std::string& why) {
+[[noreturn]] void reject(const ReduceExpressions& expressions, const std::string& why) {
   throw Error(ErrorCode::invalid_argument, fmt::format("the reduction '{}' {}", expressions.name, why));
 }
 
@@ -68,12 +68,12 @@ std::string not_one_expression(std::string_view text) {
 void require_complete(const ReduceExpressions& expressions) {
   const std::string& name = expressions.name;
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_identifier_character))
-    refuse_expressions(expressions, "needs a name of letters, digits and underscores");
+    reject(expressions, "needs a name of letters, digits and underscores");
   const auto require = [&](const std::string& text, std::string_view field) {
     if (text.find_first_not_of(" \t\n") == std::string::npos)
-      refuse_expressions(expressions, fmt::format("has no {}; give a CUDA C++ expression", field));
+      reject(expressions, fmt::format("has no {}; give a CUDA C++ expression", field));
     if (const std::string why = not_one_expression(text); !why.empty())
-      refuse_expressions(expressions, fmt::format("has a {} that is not one expression: it {}; functions and variables "
+      reject(expressions, fmt::format("has a {} that is not one expression: it {}; functions and variables "
                                                   "go into the declarations",
                                                   field, why));
   };
@@ -82,7 +82,7 @@ void require_complete(const ReduceExpressions& expressions) {
   require(expressions.identity, "identity");
   require(expressions.finish, "finish");
   if (!(expressions.relative_tolerance >= 0 && std::isfinite(expressions.relative_tolerance)))
-    refuse_expressions(expressions, fmt::format("has a relative_tolerance of {}; it must be finite and not negative",
+    reject(expressions, fmt::format("has a relative_tolerance of {}; it must be finite and not negative",
                                                 expressions.relative_tolerance));
 }
 
@@ -167,34 +167,18 @@ bool may_accumulate(DType dtype) { return info(dtype).size_bytes >= 4; }
 
 /// Its one operation has the name of the expressions; Problem::accumulator and Problem::result are always set. Results
 /// are verified with plain kernels of the same expressions (serial.cuh), on positive numbers.
-class CustomFamily final : public ReductionFamily, Verifier {
+class CustomFamily final : public ReduceLayoutFamily, Verifier {
  public:
   explicit CustomFamily(const ReduceExpressions& expressions)
-      : ReductionFamily({.name = "reduce_custom",
-                         .space = ReducePolicy::space(),
-                         .operations = {&operation_, 1},
-                         .kernels = {"reduce.cuh", "reduction.cuh", "serial.cuh"},
-                         .sources = {{.name = std::string(kHeader), .text = header_text(expressions)}}}),
+      : ReduceLayoutFamily({.name = "reduce_custom",
+                            .space = ReducePolicy::space(),
+                            .operations = {&operation_, 1},
+                            .kernels = {"reduce.cuh", "reduction.cuh", "serial.cuh"},
+                            .sources = {{.name = std::string(kHeader), .text = header_text(expressions)}}}),
         expressions_(expressions),
         operation_(expressions_.name) {}
 
   const ReduceExpressions& expressions() const { return expressions_; }
-
-  std::string refuse(const Problem& problem) const override {
-    if (problem.operation != 0) return fmt::format("{} has no operation {}", name(), problem.operation);
-    if (!problem.accumulator || !may_accumulate(*problem.accumulator) || !problem.result)
-      return fmt::format("{} {} needs an accumulator of f32, f64, i32, u32, i64 or u64, and a result", name(),
-                         operation_);
-    if (problem.numerics == Numerics::reproducible) {
-      const std::string exchanged = tried_exchange(problem);
-      const std::string why = exchanged.empty()
-                                  ? "compilers contract its expressions to fused multiply-adds, and the functions that "
-                                    "they may call differ between devices"
-                                  : fmt::format("exchanged operands must give the same bits, and {}", exchanged);
-      return fmt::format("{} {} has no reproducible numerics: {}; ask for fast numerics", name(), operation_, why);
-    }
-    return ReductionFamily::refuse(problem);
-  }
 
   std::vector<BufferSpec> buffers(const Problem& problem) const override {
     return {input("in", problem.dtype, problem.extents[0]), output("out", *problem.result, 1)};
@@ -268,6 +252,18 @@ class CustomFamily final : public ReductionFamily, Verifier {
   }
 
  protected:
+  std::string fault_of(const Problem& problem) const override {
+    if (!problem.accumulator || !may_accumulate(*problem.accumulator) || !problem.result)
+      return "it needs an accumulator of f32, f64, i32, u32, i64 or u64, and a result";
+    if (!is_canonical(problem)) return ReductionFamily::fault_of(problem);
+    const std::string exchanged = tried_exchange(problem);
+    const std::string why = exchanged.empty()
+                                ? "compilers contract its expressions to fused multiply-adds, and the functions that "
+                                  "they may call differ between devices"
+                                : fmt::format("exchanged operands must give the same bits, and {}", exchanged);
+    return fmt::format("it has no reproducible numerics: {}; ask for fast numerics", why);
+  }
+
   /// The header with the expressions, and the type in it that the kernels take.
   OperationSource operation(const Problem& problem) const override {
     return {.includes = fmt::format("#include \"{}\"\n", kHeader),
@@ -336,9 +332,9 @@ CustomReduction::CustomReduction(const ReduceExpressions& expressions, DType acc
   family_ = known != families.end() ? &*known : &families.emplace_back(expressions);
   for (DType dtype : {accumulator_, result_})
     if (static_cast<std::size_t>(dtype) >= kDTypes.size())
-      refuse_expressions(expressions, fmt::format("was given dtype {}, and there is none", static_cast<int>(dtype)));
+      reject(expressions, fmt::format("was given dtype {}, and there is none", static_cast<int>(dtype)));
   if (!may_accumulate(accumulator_))
-    refuse_expressions(expressions, fmt::format("cannot accumulate in {}; there are f32, f64, i32, u32, i64 and u64",
+    reject(expressions, fmt::format("cannot accumulate in {}; there are f32, f64, i32, u32, i64 and u64",
                                                 info(accumulator_).name));
 }
 

@@ -11,7 +11,7 @@
 
 #include "kernel_templates/reduce_arguments.h"
 #include "runtime/families/counts.h"
-#include "runtime/families/reduce/reduction_family.h"
+#include "runtime/families/reduce/reduce_layout.h"
 #include "runtime/families/reduce/reduce_verifier.h"
 
 namespace hone {
@@ -19,33 +19,33 @@ namespace {
 
 static_assert(FusedReduction::kMost <= ReduceArguments::kMostOutputs);
 
-[[noreturn]] void refuse_list(const std::string& why) {
+[[noreturn]] void reject(const std::string& why) {
   throw Error(ErrorCode::invalid_argument, fmt::format("a fused reduction {}", why));
 }
 
 void require_fusible(std::span<const ReduceOp> ops) {
-  if (ops.empty()) refuse_list("was asked for without an operation; name at least one");
+  if (ops.empty()) reject("was asked for without an operation; name at least one");
   if (ops.size() > FusedReduction::kMost)
-    refuse_list(fmt::format("was asked for {} operations; at most {} fit", ops.size(), FusedReduction::kMost));
+    reject(fmt::format("was asked for {} operations; at most {} fit", ops.size(), FusedReduction::kMost));
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (static_cast<std::size_t>(ops[i]) >= kReduceOps.size())
-      refuse_list(fmt::format("was asked for operation {}, and there is none", static_cast<int>(ops[i])));
+      reject(fmt::format("was asked for operation {}, and there is none", static_cast<int>(ops[i])));
     if (info(ops[i]).inputs != 1)
-      refuse_list(fmt::format("was asked for {}, which takes two arrays; call tuned_dot()", hone::name(ops[i])));
-    if (std::ranges::count(ops.first(i), ops[i]) > 0) refuse_list(fmt::format("names {} twice", hone::name(ops[i])));
+      reject(fmt::format("was asked for {}, which takes two arrays; call tuned_dot()", hone::name(ops[i])));
+    if (std::ranges::count(ops.first(i), ops[i]) > 0) reject(fmt::format("names {} twice", hone::name(ops[i])));
   }
 }
 
 }  // namespace
 
 /// One operation, "sum+min+max", which stands for its list.
-class FusedFamily final : public ReductionFamily {
+class FusedFamily final : public ReduceLayoutFamily {
  public:
   explicit FusedFamily(std::vector<ReduceOp> ops)
-      : ReductionFamily({.name = "reduce_fused",
-                         .space = ReducePolicy::space(),
-                         .operations = {&operation_, 1},
-                         .kernels = with_operations({"reduce.cuh"})}),
+      : ReduceLayoutFamily({.name = "reduce_fused",
+                            .space = ReducePolicy::space(),
+                            .operations = {&operation_, 1},
+                            .kernels = with_operations({"reduce.cuh"})}),
         ops_(std::move(ops)),
         verifier_(*this, ops_) {
     for (const ReduceOp op : ops_) joined_ += fmt::format("{}{}", joined_.empty() ? "" : "+", hone::name(op));
@@ -53,19 +53,6 @@ class FusedFamily final : public ReductionFamily {
   }
 
   std::span<const ReduceOp> ops() const { return ops_; }
-
-  std::string refuse(const Problem& problem) const override {
-    if (problem.operation != 0) return fmt::format("{} has no operation {}", name(), problem.operation);
-    if (problem.accumulator || problem.result)
-      return fmt::format("{} chooses accumulators and results by itself; for others call tuned_reduce() for each",
-                         name());
-    for (const ReduceOp op : ops_) {
-      if (std::string refusal = refuse_dtypes(fused_member(problem, op)); !refusal.empty()) return refusal;
-      if (problem.extents[0] == 0 && info(op).needs_elements)
-        return fmt::format("{} was asked for the {} of an empty array, which has none", name(), hone::name(op));
-    }
-    return ReductionFamily::refuse(problem);
-  }
 
   std::vector<BufferSpec> buffers(const Problem& problem) const override {
     std::vector<BufferSpec> buffers{input("in", problem.dtype, problem.extents[0])};
@@ -76,6 +63,15 @@ class FusedFamily final : public ReductionFamily {
   const Verifier& verifier() const override { return verifier_; }
 
  protected:
+  std::string fault_of(const Problem& problem) const override {
+    if (problem.accumulator || problem.result)
+      return "accumulators and results are the family's choice; for others call tuned_reduce() for each";
+    std::string fault = ReductionFamily::fault_of(problem);
+    for (const ReduceOp op : ops_)
+      fault = first_fault({fault, dtypes_fault(fused_member(problem, op)), elements_fault(op, problem.extents[0])});
+    return fault;
+  }
+
   double instructions(const Problem& problem) const override {
     double instructions = 0;
     for (const ReduceOp op : ops_) instructions += reduce_instructions(fused_member(problem, op));

@@ -320,7 +320,7 @@ void canonical_reduce(const ReduceSpec& spec, const HostArray& a, const HostArra
   const auto fail = [&](ErrorCode code, std::string_view why) {
     throw Error(code, fmt::format("canonical_reduce: {} of {}: {}", name(spec.op), info(spec.dtype).name, why));
   };
-  if (const std::string refusal = refuse_dtypes(spec); !refusal.empty()) fail(ErrorCode::invalid_argument, refusal);
+  if (const std::string fault = dtypes_fault(spec); !fault.empty()) fail(ErrorCode::invalid_argument, fault);
   if (!reduce_depends_on_order(spec.op, spec.dtype, spec.accumulator_dtype()))
     fail(ErrorCode::unsupported, "the result does not depend on an order, so any loop gives its bits");
   if (n < 0) fail(ErrorCode::invalid_argument, fmt::format("n is {}, but a size cannot be negative", n));

@@ -1,4 +1,4 @@
-#include "runtime/families/reduce/reduction_family.h"
+#include <hone/reduce_spec.h>
 
 #include <array>
 
@@ -7,6 +7,7 @@
 #include <hone/error.h>
 
 #include "runtime/families/counts.h"
+#include "runtime/families/reduce/reduce_layout.h"
 #include "runtime/families/reduce/reduce_verifier.h"
 
 namespace hone {
@@ -80,45 +81,47 @@ OperationSource operation_source(const ReduceSpec& spec, bool has_wide_index) {
                               index_type(has_wide_index), spec.nan == NanPolicy::ignore)};
 }
 
-std::string refuse_dtypes(const ReduceSpec& spec) {
-  const auto refused = [&](std::string_view what) {
-    return fmt::format("reduce {} of {} {}", name(spec.op), info(spec.dtype).name, what);
+FamilyTraits with_reduce_ops(FamilyTraits traits) {
+  traits.operations = kOperations;
+  traits.kernels = with_operations(std::move(traits.kernels));
+  return traits;
+}
+
+std::string elements_fault(ReduceOp op, std::int64_t elements) {
+  if (elements > 0 || !info(op).needs_elements) return "";
+  return fmt::format("no elements have no {}", name(op));
+}
+
+std::string dtypes_fault(const ReduceSpec& spec) {
+  const auto fault = [&](std::string_view what) {
+    return fmt::format("{} of {} {}", name(spec.op), info(spec.dtype).name, what);
   };
   if (!reduce_supports(spec.op, spec.dtype)) {
     std::string supported;
     for (const DTypeInfo& dtype : kDTypes)
       if (reduce_supports(spec.op, dtype.dtype))
         supported += fmt::format("{}{}", supported.empty() ? "" : ", ", dtype.name);
-    return refused("is not defined; it takes " + supported);
+    return fault("is not defined; it takes " + supported);
   }
   if (spec.accumulator && !reduce_accepts_accumulator(spec.op, spec.dtype, *spec.accumulator))
-    return refused(fmt::format("cannot be accumulated in {}; its own choice is {}", info(*spec.accumulator).name,
-                               info(reduce_accumulator_dtype(spec.op, spec.dtype)).name));
+    return fault(fmt::format("cannot be accumulated in {}; its own choice is {}", info(*spec.accumulator).name,
+                             info(reduce_accumulator_dtype(spec.op, spec.dtype)).name));
   if (spec.result && !reduce_accepts_result(spec.op, spec.dtype, spec.accumulator_dtype(), *spec.result))
-    return refused(fmt::format("cannot be stored as {}; its own choice is {}", info(*spec.result).name,
-                               info(reduce_result_dtype(spec.op, spec.dtype, spec.accumulator_dtype())).name));
+    return fault(fmt::format("cannot be stored as {}; its own choice is {}", info(*spec.result).name,
+                             info(reduce_result_dtype(spec.op, spec.dtype, spec.accumulator_dtype())).name));
   return "";
 }
 
 namespace {
 
 /// Operations as ReduceOp.
-class ReduceFamily final : public ReductionFamily {
+class ReduceFamily final : public ReduceLayoutFamily {
  public:
   ReduceFamily()
-      : ReductionFamily({.name = "reduce",
-                         .version = 2,
-                         .space = ReducePolicy::space(),
-                         .operations = kOperations,
-                         .kernels = with_operations({"reduce.cuh", "canonical_reduce.cuh"})}) {}
-
-  std::string refuse(const Problem& problem) const override {
-    if (problem.operation >= kReduceOps.size()) return fmt::format("reduce has no operation {}", problem.operation);
-    if (std::string refusal = refuse_dtypes(reduce_spec_of(problem)); !refusal.empty()) return refusal;
-    if (problem.extents[0] == 0 && op_of(problem).needs_elements)
-      return fmt::format("reduce was asked for the {} of an empty array, which has none", op_of(problem).name);
-    return ReductionFamily::refuse(problem);
-  }
+      : ReduceLayoutFamily(with_reduce_ops({.name = "reduce",
+                                            .version = 2,
+                                            .space = ReducePolicy::space(),
+                                            .kernels = {"reduce.cuh", "canonical_reduce.cuh"}})) {}
 
   bool offers_reproducible(const Problem& problem) const override { return reduce_spec_of(problem).is_reproducible(); }
   std::string arithmetic(const Problem& problem) const override { return reduce_arithmetic(reduce_spec_of(problem)); }
@@ -143,6 +146,12 @@ class ReduceFamily final : public ReductionFamily {
   }
 
  private:
+  std::string fault_of(const Problem& problem) const override {
+    const ReduceSpec spec = reduce_spec_of(problem);
+    return first_fault({dtypes_fault(spec), elements_fault(spec.op, problem.extents[0]),
+                        ReductionFamily::fault_of(problem)});
+  }
+
   ReduceVerifier verifier_{*this};
 };
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <type_traits>
 
+#include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce/reduce_reference.h"
 
@@ -15,15 +16,7 @@ namespace {
 using Kinds = std::span<const std::string_view>;
 
 /// The kinds of reproducible results besides, which have to be right in every bit on them.
-template <std::size_t kCount>
-constexpr auto for_bits(const std::string_view (&others)[kCount]) {
-  std::array<std::string_view, kCount + 3> all{};
-  std::copy_n(others, kCount, all.begin());
-  all[kCount] = "magnitudes";
-  all[kCount + 1] = "subnormals";
-  all[kCount + 2] = "negative_zero";
-  return all;
-}
+constexpr std::string_view kForBits[]{"magnitudes", "subnormals", "negative_zero"};
 
 constexpr std::string_view kFloatSums[]{"uniform", "small_integers", "sparse",          "cancelling",
                                         "nan",     "infinity",       "both_infinities", "all_nan"};
@@ -36,10 +29,6 @@ constexpr std::string_view kFloatExtremes[]{"uniform", "ascending", "descending"
                                             "nans",    "infinity",  "both_infinities", "all_nan"};
 constexpr std::string_view kFloatTruths[]{"uniform",     "mixed", "all_zero",      "all_one",   "single_one",
                                           "single_zero", "nan",   "negative_zero", "subnormal", "all_nan"};
-constexpr auto kReproducibleSums = for_bits(kFloatSums);
-constexpr auto kReproducibleVariances = for_bits(kFloatVariances);
-constexpr auto kReproducibleExponentials = for_bits(kFloatExponentials);
-constexpr auto kReproducibleProducts = for_bits(kFloatProducts);
 constexpr std::string_view kIntegerSums[]{"uniform", "extreme"};
 constexpr std::string_view kIntegerSumsInFloats[]{"uniform", "extreme", "sparse"};
 constexpr std::string_view kIntegerProducts[]{"uniform", "extreme", "single_zero"};
@@ -49,18 +38,18 @@ constexpr std::string_view kIntegerExtremes[]{"uniform", "extreme",     "ascendi
 constexpr std::string_view kIntegerTruths[]{"uniform", "mixed", "all_zero", "all_one", "single_one", "single_zero"};
 constexpr std::string_view kBooleans[]{"mixed", "all_zero", "all_one", "single_one", "single_zero"};
 
-/// The kinds of input for floats, floats of reproducible results, integers that floats accumulate, and other integers.
+/// The kinds of input for floats, integers that floats accumulate, and other integers.
 struct KindsOfHazard {
   ReduceHazard hazard;
-  Kinds floats, reproducible, integers_in_floats, integers;
+  Kinds floats, integers_in_floats, integers;
 };
 constexpr std::array<KindsOfHazard, 6> kTable{
-    {{ReduceHazard::factors, kFloatProducts, kReproducibleProducts, kIntegerProductsInFloats, kIntegerProducts},
-     {ReduceHazard::extremes, kFloatExtremes, kReproducibleSums, kIntegerExtremes, kIntegerExtremes},
-     {ReduceHazard::variance, kFloatVariances, kReproducibleVariances, kIntegerSumsInFloats, kIntegerSums},
-     {ReduceHazard::exponentials, kFloatExponentials, kReproducibleExponentials, kIntegerSumsInFloats, kIntegerSums},
-     {ReduceHazard::truth, kFloatTruths, kReproducibleSums, kIntegerTruths, kIntegerTruths},
-     {ReduceHazard::cancellation, kFloatSums, kReproducibleSums, kIntegerSumsInFloats, kIntegerSums}}};
+    {{ReduceHazard::factors, kFloatProducts, kIntegerProductsInFloats, kIntegerProducts},
+     {ReduceHazard::extremes, kFloatExtremes, kIntegerExtremes, kIntegerExtremes},
+     {ReduceHazard::variance, kFloatVariances, kIntegerSumsInFloats, kIntegerSums},
+     {ReduceHazard::exponentials, kFloatExponentials, kIntegerSumsInFloats, kIntegerSums},
+     {ReduceHazard::truth, kFloatTruths, kIntegerTruths, kIntegerTruths},
+     {ReduceHazard::cancellation, kFloatSums, kIntegerSumsInFloats, kIntegerSums}}};
 
 const KindsOfHazard& kinds_of(ReduceOp op) {
   return *std::find_if(kTable.begin(), kTable.end(), [&](const auto& row) { return row.hazard == info(op).hazard; });
@@ -85,8 +74,7 @@ class PatternMaker {
 
   std::vector<std::byte> make(std::string_view kind) {
     if (!values_.empty()) fill(kind);
-    const auto bytes = std::as_bytes(std::span(values_));
-    return {bytes.begin(), bytes.end()};
+    return bytes_of(values_);
   }
 
  private:
@@ -341,8 +329,12 @@ std::span<const std::string_view> input_kinds(const ReduceSpec& spec) {
   const DTypeInfo& element = info(spec.dtype);
   if (element.kind == DTypeKind::boolean) return kBooleans;
   const KindsOfHazard& kinds = kinds_of(spec.op);
-  if (element.is_floating()) return spec.is_reproducible() ? kinds.reproducible : kinds.floats;
-  return info(spec.accumulator_dtype()).is_floating() ? kinds.integers_in_floats : kinds.integers;
+  if (!element.is_floating())
+    return info(spec.accumulator_dtype()).is_floating() ? kinds.integers_in_floats : kinds.integers;
+  if (!spec.is_reproducible()) return kinds.floats;
+  std::vector<std::string_view> all(kinds.floats.begin(), kinds.floats.end());
+  all.insert(all.end(), std::begin(kForBits), std::end(kForBits));
+  return kept_kinds(std::move(all));
 }
 
 std::vector<std::byte> input_pattern(const ReduceSpec& spec, int input, std::int64_t n, std::string_view kind) {

@@ -16,33 +16,29 @@ bool has_kind(std::span<const std::string_view> kinds, std::string_view kind) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
-/// The operations whose inputs all are verified on. The order of its factors decides whether a product of floats
+/// The reductions whose inputs all are verified on. The order of its factors decides whether a product of floats
 /// overflows on the inputs of others.
-std::vector<ReduceOp> makers_of_inputs(const std::vector<ReduceOp>& ops, DType dtype) {
-  if (info(dtype).is_floating() && std::find(ops.begin(), ops.end(), ReduceOp::product) != ops.end())
-    return {ReduceOp::product};
-  return ops;
+std::vector<ReduceSpec> makers_of_inputs(const std::vector<ReduceSpec>& members) {
+  for (const ReduceSpec& spec : members)
+    if (spec.op == ReduceOp::product && info(spec.dtype).is_floating()) return {spec};
+  return members;
 }
 
 }  // namespace
 
-std::span<const std::string_view> ReduceInputs::input_kinds(const Problem& problem) const {
-  return reduce_reference::input_kinds(reduce_spec_of(problem));
+std::string LinesFamily::fault_of(const Problem& problem) const {
+  if (op_of(problem).inputs != 1) return "two arrays are reduced as a whole only; call tuned_dot()";
+  return dtypes_fault(reduce_spec_of(problem));
 }
 
-std::vector<std::byte> ReduceInputs::input_pattern(const Problem& problem, int buffer, std::string_view kind) const {
-  const std::int64_t elements = problem.family->buffers(problem)[static_cast<std::size_t>(buffer)].elements;
-  return reduce_reference::input_pattern(reduce_spec_of(problem), buffer, elements, kind);
-}
-
-std::vector<ElementRange> LinesVerifier::verified_parts(const Problem& problem, int) const {
+std::vector<ElementRange> LinesFamily::verified_parts(const Problem& problem, int) const {
   std::vector<ElementRange> parts = verified_lines(problem);
-  const int values = kReduceOps[problem.operation].outputs;
+  const int values = op_of(problem).outputs;
   for (ElementRange& part : parts) part = {.first = part.first * values, .count = part.count * values};
   return parts;
 }
 
-std::string LinesVerifier::verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
+std::string LinesFamily::verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
                                   ArrayBytes outputs) const {
   const ReduceSpec spec = reduce_spec_of(problem);
   const std::int64_t chain = longest_chain(problem, candidate);
@@ -73,23 +69,35 @@ std::string LinesVerifier::verify(const Problem& problem, const Candidate& candi
   return "";
 }
 
+std::span<const std::string_view> LinesFamily::input_kinds(const Problem& problem) const {
+  return reduce_reference::input_kinds(reduce_spec_of(problem));
+}
+
+std::vector<std::byte> LinesFamily::input_pattern(const Problem& problem, int, std::string_view kind) const {
+  return reduce_reference::input_pattern(reduce_spec_of(problem), 0, buffers(problem)[0].elements, kind);
+}
+
 ReduceSpec fused_member(const Problem& problem, ReduceOp op) {
   return {.op = op, .dtype = problem.dtype, .nan = problem.nan};
 }
 
+std::vector<ReduceSpec> ReduceVerifier::members(const Problem& problem) const {
+  std::vector<ReduceSpec> specs;
+  for (const ReduceOp op : fused_) specs.push_back(fused_member(problem, op));
+  return specs.empty() ? std::vector{reduce_spec_of(problem)} : specs;
+}
+
 std::span<const std::string_view> ReduceVerifier::input_kinds(const Problem& problem) const {
-  if (fused_.empty()) return ReduceInputs::input_kinds(problem);
   std::vector<std::string_view> kinds;
-  for (const ReduceOp op : makers_of_inputs(fused_, problem.dtype))
-    for (const std::string_view kind : reduce_reference::input_kinds(fused_member(problem, op)))
+  for (const ReduceSpec& spec : makers_of_inputs(members(problem)))
+    for (const std::string_view kind : reduce_reference::input_kinds(spec))
       if (!has_kind(kinds, kind)) kinds.push_back(kind);
   return kept_kinds(std::move(kinds));
 }
 
 std::vector<std::byte> ReduceVerifier::input_pattern(const Problem& problem, int buffer, std::string_view kind) const {
-  if (fused_.empty()) return ReduceInputs::input_pattern(problem, buffer, kind);
-  for (const ReduceOp op : makers_of_inputs(fused_, problem.dtype))
-    if (const ReduceSpec spec = fused_member(problem, op); has_kind(reduce_reference::input_kinds(spec), kind))
+  for (const ReduceSpec& spec : makers_of_inputs(members(problem)))
+    if (has_kind(reduce_reference::input_kinds(spec), kind))
       return reduce_reference::input_pattern(spec, buffer, problem.extents[0], kind);
   throw Error(ErrorCode::not_found, fmt::format("{} has no inputs of the kind {}", family_.name(), kind));
 }
@@ -97,11 +105,10 @@ std::vector<std::byte> ReduceVerifier::input_pattern(const Problem& problem, int
 std::string ReduceVerifier::verify(const Problem& problem, const Candidate& candidate, ArrayBytes patterns,
                                    ArrayBytes outputs) const {
   const std::int64_t n = problem.extents[0], chain = family_.longest_chain(problem, candidate);
-  if (fused_.empty()) return reduce_reference::verify(reduce_spec_of(problem), n, chain, patterns, outputs[0]);
-  for (std::size_t i = 0; i < fused_.size(); ++i) {
-    const std::string fault =
-        reduce_reference::verify(fused_member(problem, fused_[i]), n, chain, patterns, outputs[i]);
-    if (!fault.empty()) return fmt::format("{}: {}", name(fused_[i]), fault);
+  const std::vector<ReduceSpec> specs = members(problem);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const std::string fault = reduce_reference::verify(specs[i], n, chain, patterns, outputs[i]);
+    if (!fault.empty()) return fused_.empty() ? fault : fmt::format("{}: {}", name(specs[i].op), fault);
   }
   return "";
 }

@@ -60,65 +60,40 @@ AxisLayout AxisLayout::of_columns(const Problem& problem) {
   return {.outer = outer, .reduced = reduced, .inner = inner, .outer_stride = reduced * pitch, .reduced_stride = pitch};
 }
 
-std::int64_t AxisLayout::elements() const {
-  if (outer == 0 || reduced == 0 || inner == 0) return 0;
-  return (outer - 1) * outer_stride + (reduced - 1) * reduced_stride + inner;
+Rows AxisFamily::rows(const Problem& problem, int array) const {
+  if (array != 0) return {};
+  const std::int64_t length = problem.extents[row_extent()];
+  return {.batch = row_extent() == 1 ? 1 : problem.extents[0],
+          .rows = problem.extents[row_extent() - 1],
+          .length = length,
+          .pitch = pitch_of(problem, 0, length)};
 }
 
-AxisFamily::AxisFamily(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
-                       std::size_t row_extent, std::vector<std::string_view> kernels)
-    : BuiltInFamily({.name = name,
-                     .space = space,
-                     .extent_names = std::move(extent_names),
-                     .operations = reduce_family().operations(),
-                     .kernels = with_operations(std::move(kernels))}),
-      row_extent_(row_extent) {}
-
-std::string AxisFamily::refuse(const Problem& problem) const {
-  if (problem.operation >= kReduceOps.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
-  const ReduceSpec spec = reduce_spec_of(problem);
-  const ReduceOpInfo& op = info(spec.op);
-  if (op.inputs != 1) return fmt::format("{} takes one array, and {} takes two; call tuned_dot()", name(), op.name);
-  if (std::string refusal = refuse_dtypes(spec); !refusal.empty()) return refusal;
-
-  const Extents& extents = problem.extents;
-  for (const std::int64_t extent : extents)
-    if (extent < 0)
-      return fmt::format("{} was asked for {} × {} × {}, but no extent can be negative", name(), extents[0], extents[1],
-                         extents[2]);
-  const std::int64_t row_length = extents[row_extent_], pitch = pitch_of(problem, 0, row_length);
-  const Rows rows{.batch = row_extent_ == 1 ? 1 : extents[0],
-                  .rows = extents[row_extent_ - 1],
-                  .length = row_length,
-                  .pitch = pitch};
+std::string AxisFamily::fault_of(const Problem& problem) const {
   const std::int64_t widest = std::max<std::int64_t>(element_bytes(problem), 2 * sizeof(double));
-  if (std::string refusal = refuse_rows(name(), "input", rows, widest); !refusal.empty()) return refusal;
-  if (is_aligned(problem) && pitch % (kMaxAlignment / element_bytes(problem)) != 0)
-    return fmt::format(
-        "{0} was asked for alignment {1}, but rows {2} elements of {3} bytes apart do not all begin there; "
-        "{0}_problem() finds the alignment",
-        name(), problem.alignment, pitch, element_bytes(problem));
+  std::string fault = first_fault({LinesFamily::fault_of(problem), rows_fault("input", rows(problem, 0), widest)});
+  if (!fault.empty()) return fault;
   if (problem.pitches[1] != 0)
-    return fmt::format("{} was asked for an output pitch of {}, but its results lie side by side; pass 0", name(),
-                       problem.pitches[1]);
+    return fmt::format("an output pitch of {}, but its results lie side by side; pass 0", problem.pitches[1]);
   const AxisLayout asked = layout(problem);
-  if (op.needs_elements && asked.reduced == 0 && asked.outputs() > 0)
-    return fmt::format("{} was asked for the {} of no elements, which has none", name(), op.name);
-  return "";
+  return asked.outputs() == 0 ? "" : elements_fault(reduce_spec_of(problem).op, asked.reduced);
 }
 
-std::string AxisFamily::arithmetic(const Problem& problem) const { return reduce_arithmetic(reduce_spec_of(problem)); }
+std::uint32_t AxisFamily::alignment_of_rows(const Problem& problem) const {
+  if (!is_aligned(problem)) return problem.alignment;  // heads are peeled wherever rows begin
+  return common_alignment(problem.alignment, element_bytes(problem), {rows(problem, 0).pitch});
+}
 
 std::int64_t AxisFamily::bytes_moved(const Problem& problem) const {
   const AxisLayout asked = layout(problem);
-  const auto result_bytes = static_cast<std::int64_t>(info(reduce_spec_of(problem).result_dtype()).size_bytes);
-  return asked.outputs() * (asked.reduced * element_bytes(problem) + values_of(problem) * result_bytes);
+  const std::int64_t result_bytes = bytes_of(reduce_spec_of(problem).result_dtype());
+  return asked.outputs() * (asked.reduced * element_bytes(problem) + op_of(problem).outputs * result_bytes);
 }
 
 std::vector<BufferSpec> AxisFamily::buffers(const Problem& problem) const {
   const AxisLayout asked = layout(problem);
-  return {input("in", problem.dtype, asked.elements()),
-          output("out", reduce_spec_of(problem).result_dtype(), asked.outputs() * values_of(problem))};
+  return {input("in", problem.dtype, rows(problem, 0).elements()),
+          output("out", reduce_spec_of(problem).result_dtype(), asked.outputs() * op_of(problem).outputs)};
 }
 
 Problem axis_problem(const KernelFamily& family, const ReduceSpec& spec, const Extents& extents, std::int64_t pitch,
@@ -127,9 +102,8 @@ Problem axis_problem(const KernelFamily& family, const ReduceSpec& spec, const E
   problem.family = &family;
   problem.extents = extents;
   problem.pitches = named_pitches({pitch, 0}, row_length, row_length);
-  const auto row_bytes = static_cast<std::uint64_t>(pitch_of(problem, 0, row_length)) * info(spec.dtype).size_bytes;
-  const bool rows_are_aligned = row_bytes % kMaxAlignment == 0;
-  problem.alignment = peeled_alignment(spec.dtype, rows_are_aligned ? alignment : 1);
+  const std::uint32_t of_rows = common_alignment(alignment, element_bytes(problem), {pitch_of(problem, 0, row_length)});
+  problem.alignment = peeled_alignment(spec.dtype, of_rows);
   return problem;
 }
 
@@ -215,11 +189,10 @@ std::vector<Problem> AxisFamily::verified_problems(const Problem& problem) const
   const auto add = [&](std::size_t extent, std::int64_t pitch) {
     if (problem.extents[extent] > 1) problems.push_back(smaller(problem, extent, 1, {pitch, problem.pitches[1]}));
   };
-  const std::int64_t pitch = pitch_of(problem, 0, problem.extents[row_extent_]);
   for (std::size_t extent = 0; extent < 2; ++extent)
-    if (extent != row_extent_) add(extent, problem.pitches[0]);
-  add(row_extent_, pitch);
-  if (problem.alignment < kMaxAlignment && problem.pitches[0] == 0) add(row_extent_, 0);
+    if (extent != row_extent()) add(extent, problem.pitches[0]);
+  add(row_extent(), rows(problem, 0).pitch);
+  if (problem.alignment < kMaxAlignment && problem.pitches[0] == 0) add(row_extent(), 0);
   return problems;
 }
 
@@ -230,8 +203,8 @@ std::vector<ElementRange> AxisFamily::verified_lines(const Problem& problem) con
   const std::int64_t most = std::clamp<std::int64_t>(kVerifiedElements / each, kFewestOutputs, kMostOutputs);
   if (outputs == 0) return {};
   // Where some repetition of the pattern ends.
-  const std::int64_t odd =
-      reduce_reference::kInputPeriod * at_least_one(asked.elements() / reduce_reference::kInputPeriod * 2 / 3) - 1;
+  const std::int64_t periods = rows(problem, 0).elements() / reduce_reference::kInputPeriod;
+  const std::int64_t odd = reduce_reference::kInputPeriod * at_least_one(periods * 2 / 3) - 1;
   const std::int64_t outer = std::min(odd / std::max<std::int64_t>(asked.outer_stride, 1), asked.outer - 1);
   const std::int64_t inner = odd % std::max<std::int64_t>(asked.outer_stride, 1) %
                              std::max<std::int64_t>(asked.inner == 1 ? 1 : asked.reduced_stride, 1);
@@ -239,7 +212,7 @@ std::vector<ElementRange> AxisFamily::verified_lines(const Problem& problem) con
                      {outer * asked.inner + std::min(inner, asked.inner - 1)});
 }
 
-std::function<LinesVerifier::Line(std::int64_t)> AxisFamily::lines(const Problem& problem, ArrayBytes) const {
+std::function<LinesFamily::Line(std::int64_t)> AxisFamily::lines(const Problem& problem, ArrayBytes) const {
   return [asked = layout(problem)](std::int64_t output) {
     return Line{.elements = asked.reduced, .first = asked.first_of(output), .stride = asked.reduced_stride};
   };

@@ -25,9 +25,6 @@ struct AxisLayout {
 
   std::int64_t outputs() const { return outer * inner; }
 
-  /// From the first element to the last, gaps included.
-  std::int64_t elements() const;
-
   std::int64_t first_of(std::int64_t output) const { return output / inner * outer_stride + output % inner; }
 };
 
@@ -70,20 +67,14 @@ struct ColumnsPolicy {
   static const ParameterSpace& space();
 };
 
-/// Operations as ReduceOp; the second extent is reduced; one input, one output that holds the values of each reduction
-/// side by side.
-class AxisFamily : public BuiltInFamily, protected LinesVerifier {
+/// The second extent is reduced. The elements of the last one that the family names lie side by side.
+class AxisFamily : public LinesFamily {
  public:
-  /// `row_extent`: the index of the extent whose elements lie side by side. `kernels`: the templates that units name.
-  AxisFamily(std::string_view name, const ParameterSpace& space, std::vector<std::string_view> extent_names,
-             std::size_t row_extent, std::vector<std::string_view> kernels);
+  using LinesFamily::LinesFamily;
 
-  std::string refuse(const Problem& problem) const final;
-  bool offers_reproducible(const Problem& problem) const final { return reduce_spec_of(problem).is_reproducible(); }
-  std::string arithmetic(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::vector<BufferSpec> buffers(const Problem& problem) const final;
-  const Verifier& verifier() const final { return *this; }
+  Rows rows(const Problem& problem, int array) const final;
 
   /// One less of each extent: where the last row ends early, rows that begin elsewhere, and a gap behind each row.
   std::vector<Problem> verified_problems(const Problem& problem) const final;
@@ -95,20 +86,20 @@ class AxisFamily : public BuiltInFamily, protected LinesVerifier {
   std::function<Line(std::int64_t)> lines(const Problem& problem, ArrayBytes patterns) const final;
 
  private:
+  std::string fault_of(const Problem& problem) const final;
+  std::uint32_t alignment_of_rows(const Problem& problem) const final;
+
+  std::size_t row_extent() const { return extent_names().size() - 1; }
+
   /// The layout of a problem that was not refused.
   AxisLayout layout(const Problem& problem) const {
-    return row_extent_ == 1 ? AxisLayout::of_rows(problem) : AxisLayout::of_columns(problem);
+    return row_extent() == 1 ? AxisLayout::of_rows(problem) : AxisLayout::of_columns(problem);
   }
-
-  std::size_t row_extent_;
 };
 
 /// A Problem of `family`, without what the family would choose anyway. `row_bytes`: from one row to the next.
 Problem axis_problem(const KernelFamily& family, const ReduceSpec& spec, const Extents& extents, std::int64_t pitch,
                      std::int64_t row_length, std::uint32_t alignment);
-
-/// The number of results of one reduction: 1, or 2 side by side.
-inline int values_of(const Problem& problem) { return info(static_cast<ReduceOp>(problem.operation)).outputs; }
 
 /// Returns true if every row begins with a whole pack.
 inline bool is_aligned(const Problem& problem) { return problem.alignment >= kMaxAlignment; }
@@ -139,7 +130,7 @@ struct StagedTile {
   void add_launch(LaunchList& launches, const AxisLayout& layout, std::int64_t max_blocks,
                   std::span<void* const> buffers) const;
 
-  /// LinesVerifier::longest_chain().
+  /// LinesFamily::longest_chain().
   std::int64_t chain(const AxisLayout& layout) const { return 17 + layout.reduced / (8 * lanes); }
 };
 

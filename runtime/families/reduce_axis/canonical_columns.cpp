@@ -111,7 +111,7 @@ Spans CanonicalColumns::spans(std::int64_t max_blocks) const {
 
 Unit CanonicalColumns::unit() const {
   const std::string_view starts = is_aligned(problem) ? "aligned" : "phase_matched";
-  const int values = values_of(problem);
+  const int values = op_of(problem).outputs;
   Unit unit = unit_of(
       axis_prologue(problem, "canonical_columns.cuh") +
           fmt::format("using Columns = hone::CanonicalColumns<Op, {}, {}, {}, {}, hone::RowStarts::{}, {},\n"
@@ -120,7 +120,7 @@ Unit CanonicalColumns::unit() const {
                       "              hone::kChunkElements<In> == {}, \"host and device disagree\");\n",
                       block_threads, threads_per_column, pack_elements, unroll, starts, may_fold, batch_levels, levels,
                       is_split(), values, columns, kThreadSpans, chunk),
-      {kernel_entry("Columns::reduce", block_threads, min_blocks)});
+      {kernel_entry("Columns::reduce", *this)});
   if (is_split()) {
     const CombiningBlock block = combining_block();
     unit.entries.push_back(kernel_entry(
@@ -130,7 +130,7 @@ Unit CanonicalColumns::unit() const {
 }
 
 WorkShape CanonicalColumns::shape() const {
-  WorkShape shape{.block_threads = block_threads, .dependent_launch = true, .independent_blocks = !is_split()};
+  WorkShape shape{.independent_blocks = !is_split()};
   shape.tiles = at_least_one(tiles) * (is_split() ? chunks() : 1);
   shape.launches = is_split() ? 2 : 1;
   const std::int64_t used_columns = std::min(columns, folds * axis.inner);

@@ -55,8 +55,7 @@ constexpr std::array<PruneRule<View>, 9> kRules{{
 
 Reason CanonicalRows::is_valid(const DeviceFacts& facts) const {
   const bool is_by_warps = scope == Scope::warp && !is_by_lanes;
-  return first_reason({reason_if(axis.inner != 1 || problem.extents[2] != 1, "rows have one extent"),
-                       check_blocks(facts, block_threads),
+  return first_reason({check_blocks(facts, block_threads),
                        reason_if(is_staged() || scope == Scope::cluster || tail != Tail::warp,
                                  "the canonical tree has no staged rows, no clusters and no tail in shared memory"),
                        reason_if(is_by_warps && (threads_per_row != 32 || rows_per_thread != 1),
@@ -83,12 +82,12 @@ Unit CanonicalRows::unit() const {
     return unit_of(prologue + fmt::format("using Kernel = hone::CanonicalRowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n"
                                           "static_assert(Kernel::kTileRows == {}, \"host and device disagree\");\n",
                                           block_threads, threads_per_row, unroll, rows_per_thread, pack,
-                                          values_of(problem), tile_rows()),
+                                          op_of(problem).outputs, tile_rows()),
                    {entry("Kernel::reduce")});
   const std::string source = prologue + fmt::format(
                                             "using Kernel = hone::CanonicalRowBlocks<Op, {}, {}, Out, {}>;\n"
                                             "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
-                                            block_threads, unroll, values_of(problem), block_bytes);
+                                            block_threads, unroll, op_of(problem).outputs, block_bytes);
   if (scope == Scope::grid) return unit_of(source, {entry("Kernel::publish"), entry("Kernel::finish")});
   return unit_of(source, {entry(scope == Scope::warp ? "Kernel::reduce_by_warp" : "Kernel::reduce_by_block")});
 }
@@ -96,7 +95,7 @@ Unit CanonicalRows::unit() const {
 WorkShape CanonicalRows::shape() const {
   const std::int64_t rows = at_least_one(axis.outer);
   const std::int64_t bytes = at_least_one(axis.reduced) * element_bytes(problem);
-  WorkShape shape{.block_threads = block_threads, .dependent_launch = true, .independent_blocks = scope != Scope::grid};
+  WorkShape shape{.independent_blocks = scope != Scope::grid};
   if (is_by_lanes) {
     shape.tiles = divide_up(rows, tile_rows());
     shape.bytes_in_flight_per_block = tile_rows() * bytes;

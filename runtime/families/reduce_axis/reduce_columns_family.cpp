@@ -58,27 +58,26 @@ struct Layout : ColumnsLayout {
         "                                    {}, {}, Out, {}>;\n",
         block_threads, sharing, pack, loads,
         is_aligned(problem) ? "aligned" : is_phase_matched ? "phase_matched" : "shifted_loads", folds_rows,
-        takes_tiles_up_to(kFewTiles), is_split(), values_of(problem));
+        takes_tiles_up_to(kFewTiles), is_split(), op_of(problem).outputs);
   }
 
   Unit unit() const {
-    const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
     if (is_staged())  // Columns take rows with gaps
       return unit_of(axis_prologue(problem, "reduce_columns.cuh\"\n#include \"staged_reduce.cuh") +
-                         staged_tile().source(false, values_of(problem)) +
+                         staged_tile().source(false, op_of(problem).outputs) +
                          columns_type(block_threads / kLanesOfGaps, 1, 2, false),
-                     {entry("Kernel::reduce"), entry("Columns::reduce")});
+                     {kernel_entry("Kernel::reduce", *this), kernel_entry("Columns::reduce", *this)});
     Unit unit = unit_of(axis_prologue(problem, "reduce_columns.cuh") +
                             columns_type(threads_per_column, pack_elements, unroll, may_fold),
-                        {entry("Columns::reduce")});
+                        {kernel_entry("Columns::reduce", *this)});
     unit.source += fmt::format(
         "static_assert(Columns::kTileColumns == {}, \"host and device disagree on the tile\");\n", columns);
-    if (is_split()) unit.entries.push_back(combining_entry(combining_block(), values_of(problem)));
+    if (is_split()) unit.entries.push_back(combining_entry(combining_block(), op_of(problem).outputs));
     return unit;
   }
 
   WorkShape shape() const {
-    WorkShape shape{.block_threads = block_threads, .dependent_launch = true, .independent_blocks = !is_split()};
+    WorkShape shape{.independent_blocks = !is_split()};
     if (is_staged()) {
       shape.tiles = staged_tile().tiles(axis);
       shape.bytes_in_flight_per_block = staged_tile().bytes();
@@ -191,21 +190,10 @@ constexpr std::array<PruneRule<View>, 12> kDirectRules{{
      [](const View& v) { return !v.is_split() && v.rounds > 8 && 2 * v.tiles < v.facts.sm_count; }},
 }};
 
-/// Extents {outer, reduced, inner}.
-class ReduceColumnsFamily final : public LayoutFamily<AxisFamily, Layout, kBoundsRules, CanonicalColumns> {
- public:
-  ReduceColumnsFamily()
-      : LayoutFamily("reduce_columns", ColumnsPolicy::space(), {"outer", "reduced", "inner"}, 2,
-                     {"reduce_columns.cuh", "staged_reduce.cuh", "canonical_columns.cuh"}) {}
-
-  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    Reason reason = LayoutFamily::prune(problem_class, policy, facts);
-    if (!reason.empty() || is_canonical(problem_class.typical())) return reason;
-    const View view(problem_class, policy, facts);
-    if (!view.is_staged()) return pruned_by(kDirectRules, view);
-    return first_reason({pruned_by(kStagedRules, view), view.staged_tile().prune()});
-  }
-};
+Reason pruned(const View& v) {
+  if (!v.is_staged()) return first_reason({pruned_by(kBoundsRules, v), pruned_by(kDirectRules, v)});
+  return first_reason({pruned_by(kBoundsRules, v), pruned_by(kStagedRules, v), v.staged_tile().prune()});
+}
 
 }  // namespace
 
@@ -223,7 +211,14 @@ const ParameterSpace& ColumnsPolicy::space() {
   return space;
 }
 
-const KernelFamily& reduce_columns_family() { return the_family<ReduceColumnsFamily>(); }
+const KernelFamily& reduce_columns_family() {
+  static const LayoutFamily<AxisFamily, Layout, pruned, CanonicalColumns> family(
+      {.name = "reduce_columns",
+       .space = ColumnsPolicy::space(),
+       .extent_names = {"outer", "reduced", "inner"},
+       .kernels = {"reduce_columns.cuh", "staged_reduce.cuh", "canonical_columns.cuh"}});
+  return family;
+}
 
 Problem reduce_columns_problem(const ReduceSpec& spec, const ColumnsShape& shape, std::uint32_t alignment) {
   if (shape.inner == 1 && (shape.pitch == 0 || shape.pitch == 1)) {

@@ -45,41 +45,37 @@ struct Layout : RowsPolicy {
 
   Reason is_valid(const DeviceFacts& facts) const {
     const std::size_t tail_states = tail == Tail::shared ? block_threads + 2 * cluster_blocks : 0;
-    return first_reason({reason_if(problem.extents[2] != 1, "rows have one extent"),
-                         check_blocks(facts, block_threads, cluster_blocks),
+    return first_reason({check_blocks(facts, block_threads, cluster_blocks),
                          check_static_smem(static_cast<std::int64_t>(tail_states * axis_state_bytes(problem))),
                          is_staged() ? staged_tile().is_valid() : Reason()});
   }
 
   Unit unit() const {
-    const int values = values_of(problem);
-    const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
+    const int values = op_of(problem).outputs;
     const auto lanes = [&](int loads, int at_once) {
       return fmt::format("using Lanes = hone::RowLanes<Op, {}, {}, {}, {}, {}, Out, {}>;\n", block_threads,
                          threads_per_row, loads, at_once, is_aligned(problem), values);
     };
     if (is_direct_warp())
       return unit_of(axis_prologue(problem, "reduce_rows.cuh") + lanes(unroll, rows_per_thread),
-                     {entry("Lanes::reduce")});
+                     {kernel_entry("Lanes::reduce", *this)});
     if (is_staged())  // lanes take rows with gaps
       return unit_of(axis_prologue(problem, "staged_reduce.cuh\"\n#include \"reduce_rows.cuh") +
                          staged_tile().source(true, values) + lanes(1, 1),
-                     {entry("Kernel::reduce"), entry("Lanes::reduce")});
+                     {kernel_entry("Kernel::reduce", *this), kernel_entry("Lanes::reduce", *this)});
     const std::string source = axis_prologue(problem, "reduce_rows.cuh") +
                                fmt::format("using Kernel = hone::RowBlocks<Op, {}, {}, Out, {}, hone::Tail::{}>;\n",
                                            block_threads, unroll, values, tail_parameter[tail]);
     if (scope == Scope::grid)
-      return unit_of(source,
-                     {entry("Kernel::reduce<hone::Grid::publish>"), combining_entry(combining_block(), values)});
-    return unit_of(source, {entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", cluster_blocks))});
+      return unit_of(source, {kernel_entry("Kernel::reduce<hone::Grid::publish>", *this),
+                              combining_entry(combining_block(), values)});
+    return unit_of(source,
+                   {kernel_entry(fmt::format("Kernel::reduce<hone::Grid::none, {}>", cluster_blocks), *this)});
   }
 
   WorkShape shape() const {
     const std::int64_t some_packs = at_least_one(packs), count = at_least_one(rows);
-    WorkShape shape{.block_threads = block_threads,
-                    .dependent_launch = true,
-                    .cluster_blocks = cluster_blocks,
-                    .independent_blocks = scope != Scope::grid};
+    WorkShape shape{.independent_blocks = scope != Scope::grid};
     if (is_staged()) {
       shape.tiles = staged_tile().tiles(axis);
       shape.bytes_in_flight_per_block = staged_tile().bytes();
@@ -202,21 +198,11 @@ constexpr std::array<PruneRule<View>, 7> kBlockRules{{
      [](const View& v) { return v.tail != Tail::warp && v.packs > kManyTiles * v.tile * v.blocks; }},
 }};
 
-/// Extents {rows, columns, 1}.
-class ReduceRowsFamily final : public LayoutFamily<AxisFamily, Layout, kRules, CanonicalRows> {
- public:
-  ReduceRowsFamily()
-      : LayoutFamily("reduce_rows", RowsPolicy::space(), {"rows", "columns"}, 1,
-                     {"reduce_rows.cuh", "staged_reduce.cuh", "canonical_rows.cuh"}) {}
-
-  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    Reason reason = LayoutFamily::prune(problem_class, policy, facts);
-    if (!reason.empty() || is_canonical(problem_class.typical())) return reason;
-    const View view(problem_class, policy, facts);
-    if (view.is_staged()) return view.staged_tile().prune();
-    return view.scope == Scope::warp ? pruned_by(kWarpRules, view) : pruned_by(kBlockRules, view);
-  }
-};
+Reason pruned(const View& v) {
+  return first_reason({pruned_by(kRules, v), v.is_staged()             ? v.staged_tile().prune()
+                                             : v.scope == Scope::warp ? pruned_by(kWarpRules, v)
+                                                                      : pruned_by(kBlockRules, v)});
+}
 
 }  // namespace
 
@@ -233,8 +219,7 @@ const ParameterSpace& RowsPolicy::space() {
                                            .only_if("scope", {Scope::warp})
                                            .only_if("staging", {Staging::direct})
                                            .otherwise(1)},
-      PolicyField{&P::cluster_blocks,
-                  ordinal("cluster_blocks", {4, 8}).only_if("scope", {Scope::cluster}).otherwise(1)},
+      PolicyField{&P::cluster_blocks, cluster_parameter({4, 8})},
       PolicyField{
           &P::tail,
           tail_parameter({Tail::warp, Tail::shared}).only_if("scope", {Scope::block, Scope::cluster, Scope::grid})},
@@ -242,7 +227,14 @@ const ParameterSpace& RowsPolicy::space() {
   return space;
 }
 
-const KernelFamily& reduce_rows_family() { return the_family<ReduceRowsFamily>(); }
+const KernelFamily& reduce_rows_family() {
+  static const LayoutFamily<AxisFamily, Layout, pruned, CanonicalRows> family(
+      {.name = "reduce_rows",
+       .space = RowsPolicy::space(),
+       .extent_names = {"rows", "columns"},
+       .kernels = {"reduce_rows.cuh", "staged_reduce.cuh", "canonical_rows.cuh"}});
+  return family;
+}
 
 Problem reduce_rows_problem(const ReduceSpec& spec, const RowsShape& shape, std::uint32_t alignment) {
   return axis_problem(reduce_rows_family(), spec, {shape.rows, shape.columns, 1}, shape.pitch, shape.columns,

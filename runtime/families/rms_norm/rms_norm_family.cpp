@@ -33,7 +33,7 @@ struct View : PolicyView<Layout> {
   bool is_pipeline() const { return cuts_rows() && combine == Combine::pipeline; }
 };
 
-constexpr std::array<PruneRule<View>, 18> kPruneRules{{
+constexpr auto kPruneRules = joined(kChunkRules<View>, std::array<PruneRule<View>, 12>{{
     kNoLaunchBounds<View, MinBlocks::one>,
     {"registers hold such rows",
      "1024 rows of 65536 f32 take as long as a copy so, and no candidate in shared memory does (H100, 2026-11-26)",
@@ -80,13 +80,7 @@ constexpr std::array<PruneRule<View>, 18> kPruneRules{{
      [](const View& v) {
        return v.cuts_rows() && v.packs_per_thread != 2 && v.packs_per_thread != 4 && v.packs_per_thread != 8;
      }},
-    kChunksOfShortRows<View>,
-    kChunksOfAPipeline<View>,
-    kShortPipelinedRows<View>,
-    kFewPipelinedChunks<View>,
-    kFewPipelinedRows<View>,
-    kPipelinedRowsBeyondL2<View>,
-}};
+}});
 
 /// The reference: rows from one period of each input, in double.
 class RmsNormVerifier : public Verifier {
@@ -100,7 +94,7 @@ class RmsNormVerifier : public Verifier {
 
   /// The problem itself; a pack less in each row, with the pitches kept; one row less; and another eps.
   std::vector<Problem> verified_problems(const Problem& problem) const override {
-    const std::int64_t pack = problem.alignment / element_bytes(problem);
+    const std::int64_t pack = pack_bytes_of(problem) / element_bytes(problem);
     const Problem narrower = smaller(problem, 1, pack, {pitch_of(problem, 0), pitch_of(problem, 1)});
     Problem other = problem;
     other.scalars[0] = 0.5;
@@ -208,23 +202,20 @@ class RmsNormFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRul
                       .operations = kOperations,
                       .kernels = {"rms_norm.cuh", "rms_norm_shared.cuh", "rms_norm_chunks.cuh", "row_pipeline.cuh"}}) {}
 
-  std::string refuse(const Problem& problem) const override {
-    const auto because = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };
-    if (std::string refusal = refuse_usual(problem, DType::f32); !refusal.empty()) return refusal;
-    if (problem.dtype != DType::f16 && problem.dtype != DType::bf16 && problem.dtype != DType::f32)
-      return because(fmt::format("elements are f16, bf16 or f32, not {}", info(problem.dtype).name));
-    if (problem.result.value_or(problem.dtype) != problem.dtype) return because("results have the dtype of elements");
+  Rows rows(const Problem& problem, int side) const override {
+    return {.rows = problem.extents[0],
+            .length = problem.extents[1],
+            .pitch = pitch_of(problem, static_cast<std::size_t>(side))};
+  }
+
+  /// The widest packs that all rows are made of.
+  std::uint32_t alignment_of_rows(const Problem& problem) const override {
+    const bool has_pitch = problem.extents[0] > 1;
     const std::int64_t bytes = element_bytes(problem);
-    if (std::string refusal = refuse_rows(to_string(problem), rows_of(problem, 0), rows_of(problem, 1), {bytes, bytes});
-        !refusal.empty())
-      return refusal;
-    if (const std::uint32_t found = row_alignment(problem, problem.alignment); found != problem.alignment)
-      return because(fmt::format("all rows are aligned to {} bytes, not {}; rms_norm_problem() finds the alignment",
-                                 found, problem.alignment));
-    const double eps = eps_of(problem);
-    if (constexpr float kMost = std::numeric_limits<float>::max(); !(eps >= 0 && eps <= static_cast<double>(kMost)))
-      return because(fmt::format("eps is {}, and may be from 0 to {}, the largest f32", eps, kMost));
-    return "";
+    const std::int64_t elements = aligned_elements(
+        problem.alignment, bytes,
+        {problem.extents[1], has_pitch ? pitch_of(problem, 0) : 0, has_pitch ? pitch_of(problem, 1) : 0});
+    return static_cast<std::uint32_t>(elements * bytes);
   }
 
   std::int64_t bytes_moved(const Problem& problem) const override {
@@ -233,7 +224,7 @@ class RmsNormFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRul
   }
 
   std::vector<BufferSpec> buffers(const Problem& problem) const override {
-    const std::int64_t ins = rows_of(problem, 0).elements(), outs = rows_of(problem, 1).elements();
+    const std::int64_t ins = rows(problem, 0).elements(), outs = rows(problem, 1).elements();
     const bool may_replace = pitch_of(problem, 0) == pitch_of(problem, 1) || problem.extents[0] <= 1;
     std::vector<BufferSpec> specs{input("in", problem.dtype, ins)};
     if (has_residual(problem)) specs.push_back(input("residual", problem.dtype, ins));
@@ -246,6 +237,17 @@ class RmsNormFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRul
   }
 
   const Verifier& verifier() const override { return *this; }
+
+ private:
+  std::string fault_of(const Problem& problem) const override {
+    if (problem.dtype != DType::f16 && problem.dtype != DType::bf16 && problem.dtype != DType::f32)
+      return fmt::format("elements are f16, bf16 or f32, not {}", info(problem.dtype).name);
+    if (problem.result.value_or(problem.dtype) != problem.dtype) return "results have the dtype of elements";
+    const double eps = eps_of(problem);
+    if (constexpr float kMost = std::numeric_limits<float>::max(); !(eps >= 0 && eps <= static_cast<double>(kMost)))
+      return fmt::format("eps is {}, and may be from 0 to {}, the largest f32", eps, kMost);
+    return choice_fault(problem, DType::f32);
+  }
 };
 
 }  // namespace
@@ -259,8 +261,7 @@ Problem rms_norm_problem(const RmsNormSpec& spec, bool weighted, bool adds, std:
                   .extents = {spec.rows, spec.columns, 1},
                   .pitches = named_pitches({spec.in_pitch, spec.out_pitch}, spec.columns, spec.columns)};
   if (spec.eps != RmsNormSpec::kUsualEps) problem.scalars[0] = spec.eps;
-  if (static_cast<std::size_t>(spec.dtype) < kDTypes.size()) problem.alignment = row_alignment(problem, alignment);
-  return problem;
+  return static_cast<std::size_t>(spec.dtype) < kDTypes.size() ? with_alignment_of_rows(problem, alignment) : problem;
 }
 
 }  // namespace hone

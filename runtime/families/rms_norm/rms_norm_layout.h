@@ -28,17 +28,9 @@ inline std::int64_t pitch_of(const Problem& problem, std::size_t side) {
   return hone::pitch_of(problem, side, problem.extents[1]);
 }
 
-inline Rows rows_of(const Problem& problem, std::size_t side) {
-  return {.rows = problem.extents[0], .length = problem.extents[1], .pitch = pitch_of(problem, side)};
-}
-
-/// The widest packs that all rows are made of, in bytes, where all arrays are aligned to `alignment`.
-inline std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment) {
-  const std::int64_t bytes = element_bytes(problem), columns = problem.extents[1];
-  const bool has_pitch = problem.extents[0] > 1;
-  return static_cast<std::uint32_t>(
-      bytes * aligned_elements(alignment, bytes,
-                               {columns, has_pitch ? pitch_of(problem, 0) : 0, has_pitch ? pitch_of(problem, 1) : 0}));
+/// The bytes of the packs that all rows are made of.
+inline std::int64_t pack_bytes_of(const Problem& problem) {
+  return std::max<std::int64_t>(problem.alignment, element_bytes(problem));
 }
 
 struct RmsNormPolicy {
@@ -60,25 +52,20 @@ struct RmsNormPolicy {
 
   static const ParameterSpace& space() {
     using P = RmsNormPolicy;
-    static const ParameterSpace space =
-        space_of<P>(PolicyField{&P::scope, scope_parameter({Scope::block, Scope::warp, Scope::cluster, Scope::grid})},
-                    PolicyField{&P::threads_per_row,
-                                ordinal("threads_per_row", {32, 16, 8, 4, 2, 1}).only_if("scope", {Scope::warp})},
-                    PolicyField{&P::rows_per_thread,
-                                ordinal("rows_per_thread", {1, 2, 4}).only_if("scope", {Scope::warp}).otherwise(1)},
-                    PolicyField{&P::cluster_blocks, ordinal("cluster_blocks", {2, 4, 8, 16})
-                                                        .only_if("scope", {Scope::cluster})
-                                                        .otherwise(1)},
-                    PolicyField{&P::combine, combine_parameter({Combine::second_kernel, Combine::pipeline})
-                                                 .only_if("scope", {Scope::grid})
-                                                 .otherwise(static_cast<std::int32_t>(Combine::second_kernel))},
-                    PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
-                    PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
-                                                 .only_if("scope", {Scope::block, Scope::cluster})},
-                    PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
-                    PolicyField{&P::smem_kib, ordinal("smem_kib", {32, 112, 224})
-                                                  .only_if("staging", {Staging::shared})},
-                    PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
+    static const ParameterSpace space = space_of<P>(
+        PolicyField{&P::scope, scope_parameter({Scope::block, Scope::warp, Scope::cluster, Scope::grid})},
+        PolicyField{&P::threads_per_row,
+                    ordinal("threads_per_row", {32, 16, 8, 4, 2, 1}).only_if("scope", {Scope::warp})},
+        PolicyField{&P::rows_per_thread,
+                    ordinal("rows_per_thread", {1, 2, 4}).only_if("scope", {Scope::warp}).otherwise(1)},
+        PolicyField{&P::cluster_blocks, cluster_parameter({2, 4, 8, 16})},
+        PolicyField{&P::combine, chunks_parameter()},
+        PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
+        PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
+                                     .only_if("scope", {Scope::block, Scope::cluster})},
+        PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
+        PolicyField{&P::smem_kib, ordinal("smem_kib", {32, 112, 224}).only_if("staging", {Staging::shared})},
+        PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
     return space;
   }
 };
@@ -87,7 +74,7 @@ struct RmsNormPolicy {
 struct Layout : RmsNormPolicy {
   const Problem& problem;
   std::int64_t rows = problem.extents[0];
-  std::int64_t pack_bytes = cuts_rows() ? kMaxAlignment : problem.alignment;
+  std::int64_t pack_bytes = cuts_rows() ? kMaxAlignment : pack_bytes_of(problem);
   std::int64_t packs = problem.extents[1] * element_bytes(problem) / pack_bytes;  ///< of a row
   std::int64_t row_threads = scope == Scope::warp ? threads_per_row : std::int64_t{block_threads} * cluster_blocks;
   std::int64_t held_packs = cuts_rows() ? 0 : row_threads * (packs_per_thread + shared_packs());
@@ -105,7 +92,8 @@ struct Layout : RmsNormPolicy {
   RowChunks row_chunks(std::int64_t of_rows, std::int64_t of_columns) const {
     constexpr std::int64_t kMostPartials = (kWorkspaceBytes - kWorkspaceHeaderBytes) / sizeof(float);
     const std::int64_t row_packs = of_columns * element_bytes(problem) / pack_bytes;
-    return {combine, of_rows, at_least_one(divide_up(row_packs, block_threads * packs_per_thread)), kMostPartials};
+    const std::int64_t tiles_of_row = at_least_one(divide_up(row_packs, block_threads * packs_per_thread));
+    return {scope, combine, of_rows, tiles_of_row, kMostPartials};
   }
 
   /// Packs for each thread to hold in shared memory: as many as it has room for, or as a row has beside the registers.
@@ -136,68 +124,49 @@ struct Layout : RmsNormPolicy {
                          check_smem(facts, is_in_shared() ? smem_kib * 1024 + kMostStaticBytes : 0),
                          reason_if(is_in_shared() && pack_bytes < kLeastCopiedBytes,
                                    "packs are too small for asynchronous copies"),
-                         cuts_rows() ? row_chunks(last_of(problem, 0), last_of(problem, 1)).is_valid() : Reason()});
+                         row_chunks(last_of(problem, 0), last_of(problem, 1)).is_valid()});
   }
 
   Unit unit() const {
-    if (cuts_rows()) return unit_of_chunks();
-    const std::int64_t element = element_bytes(problem), longest = last_of(problem, 1);
-    const std::string source = fmt::format(
-        "#include \"{}.cuh\"\n\n"
-        "using Kernel = hone::RmsNorm<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;\n"
-        "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
-        is_in_shared() ? "rms_norm_shared" : "rms_norm", info(problem.dtype).cuda_name,
-        index_type(needs_wide_index(problem, 1)), pack_bytes / element, has_weight(problem), has_residual(problem),
-        block_threads, row_threads, packs_per_thread, rows_per_thread,
-        longest * element / pack_bytes > row_threads * (packs_per_thread + shared_room()), sizeof(RmsNormArguments));
-    const std::string body =
-        is_in_shared() ? fmt::format("hone::RmsNormShared<Kernel, {}>::run", block_threads) : "Kernel::run";
-    return unit_of(source, {kernel_entry(body, block_threads, min_blocks)});
-  }
-
-  Unit unit_of_chunks() const {
+    const std::int64_t elements = pack_bytes / element_bytes(problem);
+    const bool is_aligned = problem.alignment >= kMaxAlignment;
+    const std::string pack = cuts_rows() ? fmt::format("{}", is_aligned) : fmt::format("{}", elements);
+    const bool reads_twice = last_of(problem, 1) / elements > row_threads * (packs_per_thread + shared_room());
+    const std::string row =
+        cuts_rows() ? "" : fmt::format(", {}, {}, {}, {}", row_threads, packs_per_thread, rows_per_thread, reads_twice);
     Unit unit = unit_of(
-        fmt::format("#include \"rms_norm_chunks.cuh\"\n\n"
-                    "using Kernel = hone::RmsNormChunks<{}, {}, {}, {}, {}, {}>;\n"
+        fmt::format("#include \"{}.cuh\"\n\n"
+                    "using Kernel = hone::RmsNorm{}<{}, {}, {}, {}, {}, {}{}>;\n"
                     "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
-                    info(problem.dtype).cuda_name, index_type(needs_wide_index(problem, 1)),
-                    problem.alignment >= kMaxAlignment, has_weight(problem), has_residual(problem), block_threads,
-                    sizeof(RmsNormArguments)),
+                    cuts_rows() ? "rms_norm_chunks" : is_in_shared() ? "rms_norm_shared" : "rms_norm",
+                    cuts_rows() ? "Chunks" : "", info(problem.dtype).cuda_name,
+                    index_type(needs_wide_index(problem, 1)), pack, has_weight(problem), has_residual(problem),
+                    block_threads, row, sizeof(RmsNormArguments)),
         {});
-    row_chunks().add_to(unit, packs_per_thread, block_threads, min_blocks);
+    if (cuts_rows()) row_chunks().add_to(unit, packs_per_thread, block_threads, min_blocks);
+    else if (!is_in_shared()) unit.entries = {kernel_entry("Kernel::run", *this)};
+    else unit.entries = {kernel_entry(fmt::format("hone::RmsNormShared<Kernel, {}>::run", block_threads), *this)};
     return unit;
   }
 
-  WorkShape shape_of_chunks() const {
-    return {.block_threads = block_threads,
-            .tiles = tiles(),
-            .bytes_in_flight_per_block = block_threads * packs_per_thread * streams * pack_bytes,
-            .launches = row_chunks().launches(),
-            .dependent_launch = true,
-            .traffic = 1 + 1 / static_cast<double>(2 * streams)};  // as many arrays are written; one is read again
-  }
-
   WorkShape shape() const {
-    if (cuts_rows()) return shape_of_chunks();
     const std::int64_t all = at_least_one(packs), held = std::min(all, held_packs);
     const double read_twice = static_cast<double>(all - held) / static_cast<double>(all);
     const std::int64_t tile = is_in_shared() ? 4 : 0;  // of the residuals in shared memory: kTile of shared_packs.cuh
     const std::int64_t residuals = (streams - 1) * std::min(all, row_threads * (packs_per_thread + tile));
-    return {.block_threads = block_threads,
-            .dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes()),
+    const std::int64_t held_bytes = tile_rows * (held + residuals) * pack_bytes;
+    return {.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes()),
             .tiles = tiles(),
-            .bytes_in_flight_per_block = tile_rows * (held + residuals) * pack_bytes / cluster_blocks,
-            .dependent_launch = true,
-            .cluster_blocks = cluster_blocks,
+            .bytes_in_flight_per_block = cuts_rows() ? block_threads * packs_per_thread * streams * pack_bytes
+                                                     : held_bytes / cluster_blocks,
+            .launches = row_chunks().launches(),
             .traffic = (1 + read_twice / static_cast<double>(2 * streams)) *  // as many arrays are written
                        traffic_of_lanes(),
-            .independent_blocks = true};
+            .independent_blocks = !cuts_rows()};
   }
 
-  std::int64_t grid(std::int64_t max_blocks) const {
-    const std::int64_t cluster = cluster_blocks;
-    return std::min(std::max(cluster, max_blocks / cluster * cluster), tiles());
-  }
+  std::int64_t grid(std::int64_t max_blocks) const { return whole_clusters(max_blocks, tiles(), cluster_blocks); }
+  std::int64_t chunks(std::int64_t max_blocks) const { return row_chunks().count(grid(max_blocks)); }
 
   void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const {
     std::size_t next = 0;
@@ -215,20 +184,18 @@ struct Layout : RmsNormPolicy {
     arguments.eps = static_cast<float>(eps_of(problem));
     arguments.shared_packs = static_cast<unsigned>(shared_packs());
     arguments.workspace = workspace;
-    if (cuts_rows()) {
-      arguments.chunks = static_cast<unsigned>(row_chunks().count(grid(max_blocks)));
-      arguments.lag = static_cast<unsigned>(row_chunks().lag(grid(max_blocks)));
-    }
-    for (int entry = 0; entry < (cuts_rows() ? row_chunks().launches() : 1); ++entry)
+    arguments.chunks = static_cast<unsigned>(chunks(max_blocks));
+    arguments.lag = static_cast<unsigned>(row_chunks().lag(grid(max_blocks)));
+    for (int entry = 0; entry < row_chunks().launches(); ++entry)
       add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks).dynamic_smem_bytes =
           static_cast<std::uint32_t>(smem_bytes());
   }
 
   /// The additions of a pack's squares, of the packs of a thread, of its lanes, warps and blocks; then of chunks.
   std::int64_t longest_chain(std::int64_t max_blocks) const {
-    const std::int64_t chunks = cuts_rows() ? row_chunks().count(grid(max_blocks)) : 0;
-    return pack_bytes / element_bytes(problem) + divide_up(packs, row_threads * at_least_one(chunks)) + 16 +
-           (chunks > 0 ? divide_up(chunks, block_threads) + 16 : 0);
+    const std::int64_t of_row = chunks(max_blocks);
+    return pack_bytes / element_bytes(problem) + divide_up(packs, row_threads * at_least_one(of_row)) + 16 +
+           (of_row > 0 ? divide_up(of_row, block_threads) + 16 : 0);
   }
 };
 

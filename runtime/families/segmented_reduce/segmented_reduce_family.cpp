@@ -158,11 +158,9 @@ struct Layout : SegmentedPolicy {
   }
 
   WorkShape shape() const {
-    WorkShape shape{.block_threads = block_threads,
-                    .tiles = tiles,
+    WorkShape shape{.tiles = tiles,
                     .launches = joins_in_second_kernel() ? 2 : 1,
-                    .uses_last_block_ticket = is_merged() && !joins_in_second_kernel(),
-                    .dependent_launch = true};
+                    .uses_last_block_ticket = is_merged() && !joins_in_second_kernel()};
     const std::int64_t bytes_of_tile = at_least_one(problem.family->bytes_moved(problem) / tiles);
     if (is_merged()) {
       shape.bytes_in_flight_per_block = bytes_of_tile;
@@ -273,51 +271,24 @@ constexpr std::array<PruneRule<View>, 9> kPruneRules{{
      [](const View& v) { return v.min_blocks == MinBlocks::one && (!v.is_direct() || v.thread_bytes < 128); }},
 }};
 
+Reason pruned(const View& v) {
+  return is_canonical(v.problem) ? pruned_by(kCanonicalRules, v) : pruned_by(kPruneRules, v);
+}
+
 /// Extents {segments, elements, 1}.
-class SegmentsFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRules>, LinesVerifier {
+class SegmentsFamily final : public LayoutFamily<LinesFamily, Layout, pruned> {
  public:
   /// `offsets`: i32 or i64.
   explicit SegmentsFamily(DType offsets)
       : LayoutFamily({.name = offsets == DType::i32 ? "reduce_segments" : "reduce_segments_i64",
                       .space = SegmentedPolicy::space(),
                       .extent_names = {"segments", "elements"},
-                      .operations = reduce_family().operations(),
-                      .kernels = with_operations({"segmented_reduce.cuh", "canonical_segments.cuh"})}),
+                      .kernels = {"segmented_reduce.cuh", "canonical_segments.cuh"}}),
         offsets_(offsets) {}
-
-  std::string refuse(const Problem& problem) const override {
-    if (problem.operation >= kReduceOps.size()) return fmt::format("{} has no operation {}", name(), problem.operation);
-    const auto [segments, elements, one] = problem.extents;
-    const auto refused = [&](std::string_view why) {
-      return fmt::format("{} {} of {} segments, {} elements of {} in all: {}", name(), op_of(problem).name,
-                         problem.extents[0], problem.extents[1], info(problem.dtype).name, why);
-    };
-    if (op_of(problem).inputs != 1) return refused("takes two arrays; there is no segmented one");
-    if (std::string refusal = refuse_dtypes(reduce_spec_of(problem)); !refusal.empty()) return refusal;
-    if (segments < 0) return refused("a number of segments cannot be negative");
-    if (elements < 0) return refused("a number of elements cannot be negative");
-    if (one != 1 || problem.pitches != Pitches{}) return refused("has two extents and no pitch");
-    const std::int64_t most_elements = kMostBytes / element_bytes(problem), most_segments = kMostBytes / 16;
-    if (elements > most_elements) return refused(fmt::format("no memory holds more than {} elements", most_elements));
-    if (segments >= most_segments)
-      return refused(fmt::format("no memory holds the offsets and results of {} segments", most_segments));
-    if (offsets_ == DType::i32 && elements > std::numeric_limits<std::int32_t>::max())
-      return refused("offsets of i32 cannot name them all; pass offsets of i64");
-    return "";
-  }
-
-  bool offers_reproducible(const Problem& problem) const override { return reduce_spec_of(problem).is_reproducible(); }
-  std::string arithmetic(const Problem& problem) const override { return reduce_arithmetic(reduce_spec_of(problem)); }
-
-  Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const override {
-    if (!is_canonical(problem_class.typical())) return LayoutFamily::prune(problem_class, policy, facts);
-    return pruned_by(kCanonicalRules, {problem_class, policy, facts});
-  }
 
   std::vector<BufferSpec> buffers(const Problem& problem) const override {
     // Segments start anywhere: the alignment of the arrays is that of their elements.
-    const auto offset_bytes = static_cast<std::int64_t>(info(offsets_).size_bytes);
-    BufferSpec offsets = input("offsets", offsets_, problem.extents[0] + 1, offset_bytes);
+    BufferSpec offsets = input("offsets", offsets_, problem.extents[0] + 1, bytes_of(offsets_));
     offsets.is_validated = true;
     return {input("in", problem.dtype, problem.extents[1], element_bytes(problem)), offsets,
             output("out", reduce_spec_of(problem).result_dtype(), problem.extents[0] * op_of(problem).outputs)};
@@ -327,7 +298,6 @@ class SegmentsFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRu
     return segment_offsets::fault(segment_offsets::Offsets(offsets_, contents), problem.extents[1]);
   }
 
-  const Verifier& verifier() const override { return *this; }
   std::span<const std::string_view> input_kinds(const Problem& problem) const override {
     return segment_offsets::input_kinds(reduce_spec_of(problem));
   }
@@ -346,6 +316,15 @@ class SegmentsFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRu
   }
 
  private:
+  std::string fault_of(const Problem& problem) const override {
+    const auto [segments, elements, one] = problem.extents;
+    if (problem.pitches != Pitches{}) return "segments have no pitch";
+    if (offsets_ == DType::i32 && elements > std::numeric_limits<std::int32_t>::max())
+      return "offsets of i32 cannot name all elements; pass offsets of i64";
+    return first_fault({LinesFamily::fault_of(problem), size_fault("elements", elements, element_bytes(problem)),
+                        size_fault("offsets and results", segments, 16)});
+  }
+
   std::vector<ElementRange> verified_lines(const Problem& problem) const override {
     return segment_offsets::verified(problem.extents[0], problem.extents[1]);
   }
@@ -353,9 +332,6 @@ class SegmentsFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRu
     return [offsets = segment_offsets::Offsets(offsets_, patterns[1])](std::int64_t segment) {
       return Line{.elements = offsets[segment + 1] - offsets[segment], .first = offsets[segment]};
     };
-  }
-  std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const override {
-    return LayoutFamily::longest_chain(problem, candidate);
   }
 
   DType offsets_;

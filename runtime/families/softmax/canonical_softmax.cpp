@@ -160,7 +160,7 @@ Unit CanonicalSoftmax::unit() const {
     source += fmt::format("using Kernel = hone::CanonicalSoftmaxShared<Types, {}, {}, {}>;\n"
                           "static_assert(Kernel::kSlotBytes == {}, \"host and device disagree\");\n",
                           block_threads, row_warps(), cluster_blocks, slot_bytes());
-    return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
+    return unit_of(source, {kernel_entry("Kernel::run", *this)});
   }
   if (scope == Scope::warp)
     return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}, {}, {}>", block_threads, threads_per_row,
@@ -173,25 +173,22 @@ Unit CanonicalSoftmax::unit() const {
   source += fmt::format("using Kernel = hone::CanonicalSoftmax{}<Types, {}, {}>;\n"
                         "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
                         cuts_rows() ? "Spans" : "Rows", block_threads, chunks_at_once, tile * traits.in_bytes);
-  if (!cuts_rows()) return unit_of(source, {kernel_entry("Kernel::run", block_threads, min_blocks)});
-  return unit_of(source, {kernel_entry("Kernel::publish", block_threads, min_blocks),
-                          kernel_entry("Kernel::correct", block_threads, min_blocks),
-                          kernel_entry("Kernel::write", block_threads, min_blocks)});
+  if (!cuts_rows()) return unit_of(source, {kernel_entry("Kernel::run", *this)});
+  return unit_of(source, {kernel_entry("Kernel::publish", *this),
+                          kernel_entry("Kernel::correct", *this),
+                          kernel_entry("Kernel::write", *this)});
 }
 
 WorkShape CanonicalSoftmax::shape() const {
   const std::int64_t count = at_least_one(rows);
   const std::int64_t row_bytes = at_least_one(columns) * traits.in_bytes;
-  WorkShape shape{.block_threads = block_threads,
-                  .dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns)),
-                  .dependent_launch = true};
+  WorkShape shape{.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns))};
   if (scope == Scope::warp) {
     shape.tiles = divide_up(count, tile_rows());
     shape.bytes_in_flight_per_block = tile_rows() * (is_in_shared ? std::min(row_bytes, kChunkBytes) : row_bytes);
     return shape;
   }
   shape.tiles = count * (cuts_rows() ? row_tiles() : cluster_blocks);
-  shape.cluster_blocks = cluster_blocks;
   shape.launches = cuts_rows() ? 3 : 1;
   shape.independent_blocks = !cuts_rows();
   shape.bytes_in_flight_per_block = std::min(row_bytes / cluster_blocks, tile * traits.in_bytes);

@@ -86,15 +86,15 @@ Unit CanonicalSoftmaxColumns::unit() const {
       "              hone::kChunkElements<Types::In> == {}, \"host and device disagree\");\n",
       info(traits.in).cuda_name, info(traits.out).cuda_name, info(traits.accumulator).cuda_name, traits.is_log, pack,
       block_threads, lanes, packs_per_thread, batch_levels, levels, columns, kThreadSpans, chunk);
-  if (!in_chunks()) return unit_of(source, {kernel_entry("Kernel::whole", block_threads, min_blocks)});
-  return unit_of(source, {kernel_entry("Kernel::publish", block_threads, min_blocks),
-                          kernel_entry("Kernel::correct", block_threads, min_blocks),
-                          kernel_entry("Kernel::write_spans", block_threads, min_blocks)});
+  if (!in_chunks()) return unit_of(source, {kernel_entry("Kernel::whole", *this)});
+  return unit_of(source, {kernel_entry("Kernel::publish", *this),
+                          kernel_entry("Kernel::correct", *this),
+                          kernel_entry("Kernel::write_spans", *this)});
 }
 
 WorkShape CanonicalSoftmaxColumns::shape() const {
   const std::int64_t at_once = std::min({at_least_one(reduced), tile_rows, chunk});
-  WorkShape shape{.block_threads = block_threads, .dependent_launch = true, .independent_blocks = !in_chunks()};
+  WorkShape shape{.independent_blocks = !in_chunks()};
   shape.tiles = tiles() * (in_chunks() ? chunks() : 1);
   shape.launches = in_chunks() ? 3 : 1;
   shape.bytes_in_flight_per_block =

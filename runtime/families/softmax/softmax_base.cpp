@@ -30,40 +30,30 @@ Problem problem_of(std::uint8_t operation, const SoftmaxSpec& spec, const Softma
                   .operation = operation,
                   .dtype = spec.dtype,
                   .numerics = spec.numerics,
-                  .alignment = alignment,
                   .extents = shape.extents};
   if (spec.result_dtype() != spec.dtype) problem.result = spec.result;
   if (spec.scale != 1) problem.scalars[0] = spec.scale;
   const std::int64_t row_length = shape.extents[shape.over_columns ? 2 : 1];
   problem.pitches = named_pitches(shape.pitches, row_length, row_length);
-  problem.alignment = row_alignment(problem, alignment);
-  return problem;
+  return with_alignment_of_rows(problem, alignment);
 }
 
 std::vector<ElementRange> column_parts(const Problem& problem) {
   constexpr std::int64_t kElements = 1 << 15;  // to compute, of all columns together
-  constexpr std::int64_t kMostRows = 16;       // of a column, each of which is copied by itself
+  constexpr std::int64_t kRuns = 4;            // of matrices, and of their rows, each of which is copied by itself
   const auto [outer, reduced, inner] = problem.extents;
   if (outer == 0 || reduced == 0 || inner == 0) return {};
-  const std::int64_t columns = std::min(inner, std::max<std::int64_t>(2, kElements / reduced / 4));
-  const std::array<std::int64_t, 4> outers{0, outer / 3, outer / 2, outer - 1};
-  const std::array<std::int64_t, 2> firsts{0, inner - columns};
+  const std::int64_t first = std::min(inner, std::max<std::int64_t>(2, kElements / reduced / 4));
+  const std::int64_t last = std::min(first, inner - first);
   std::vector<ElementRange> parts;
-  for (const std::int64_t matrix : outers) {
-    for (std::int64_t i = 0; i < std::min(reduced, kMostRows); ++i) {
-      const std::int64_t row = reduced <= kMostRows ? i
-                               : i < 4              ? i
-                               : i >= 12            ? reduced - kMostRows + i
-                                                    : i * reduced / kMostRows + i % 3;
-      for (const std::int64_t first : firsts) {
-        const std::int64_t at = (matrix * reduced + row) * SoftmaxBase::pitch(problem, 1) + first;
-        const std::int64_t after = parts.empty() ? 0 : parts.back().first + parts.back().count;
-        if (at + columns <= after) continue;
-        const std::int64_t from = std::max(at, after);
-        parts.push_back({from, at + columns - from});
-      }
-    }
-  }
+  for (const ElementRange& matrices : spread_runs(outer, 1, kRuns))
+    for (std::int64_t matrix = matrices.first; matrix < matrices.first + matrices.count; ++matrix)
+      for (const ElementRange& rows : spread_runs(reduced, 4, kRuns))
+        for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row) {
+          const std::int64_t at = (matrix * reduced + row) * SoftmaxBase::pitch(problem, 1);
+          parts.push_back({at, first});
+          if (last > 0) parts.push_back({at + inner - last, last});
+        }
   return parts;
 }
 
@@ -85,23 +75,11 @@ SoftmaxTraits::SoftmaxTraits(const Problem& problem)
       pack_elements(kMaxAlignment / std::max(in_bytes, out_bytes)),
       is_log(problem.operation == kLogSoftmaxOperation) {}
 
-std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment) {
-  const SoftmaxTraits traits(problem);
-  const bool over_columns = SoftmaxBase::is_over_columns(problem);
-  const std::int64_t larger = std::max(traits.in_bytes, traits.out_bytes);
-  const bool has_pitch = over_columns || problem.extents[0] > 1;
-  const auto pitch = [&](int buffer) { return has_pitch ? SoftmaxBase::pitch(problem, buffer) : 0; };
-  std::int64_t elements =
-      aligned_elements(alignment, larger, {over_columns ? problem.extents[2] : 0, pitch(0), pitch(1)});
-  if (!over_columns && elements < traits.pack_elements) elements = 1;
-  return static_cast<std::uint32_t>(elements * larger);
-}
-
 std::int64_t SoftmaxBase::pitch(const Problem& problem, int buffer) {
   return pitch_of(problem, static_cast<std::size_t>(buffer), problem.extents[is_over_columns(problem) ? 2 : 1]);
 }
 
-Rows SoftmaxBase::rows(const Problem& problem, int buffer) {
+Rows SoftmaxBase::rows(const Problem& problem, int buffer) const {
   const bool over_columns = is_over_columns(problem);
   return {.batch = problem.extents[0],
           .rows = over_columns ? problem.extents[1] : 1,
@@ -109,26 +87,28 @@ Rows SoftmaxBase::rows(const Problem& problem, int buffer) {
           .pitch = pitch(problem, buffer)};
 }
 
-std::string SoftmaxBase::refuse(const Problem& problem) const {
-  const auto refused = [&](const std::string& why) { return fmt::format("{}: {}", to_string(problem), why); };
+std::string SoftmaxBase::fault_of(const Problem& problem) const {
   const SoftmaxTraits traits(problem);
-  if (std::string refusal = refuse_usual(problem, traits.accumulator); !refusal.empty()) return refusal;
-  for (const DType dtype : {problem.dtype, problem.result.value_or(problem.dtype)})
+  for (const DType dtype : {traits.in, traits.out})
     if (!info(dtype).is_floating() || info(dtype).size_bytes < 2)
-      return refused(fmt::format("elements and results are f16, bf16, f32 or f64, not {}", info(dtype).name));
-  if (std::string refusal =
-          refuse_rows(to_string(problem), rows(problem, 0), rows(problem, 1), {traits.in_bytes, traits.out_bytes});
-      !refusal.empty())
-    return refusal;
-  if (const std::uint32_t found = row_alignment(problem, problem.alignment); found < problem.alignment)
-    return refused(
-        fmt::format("alignment {} is asked for, but what all rows have is {}; softmax_problem() finds the alignment",
-                    problem.alignment, found));
+      return fmt::format("elements and results are f16, bf16, f32 or f64, not {}", info(dtype).name);
   const double most = traits.accumulator == DType::f64 ? std::numeric_limits<double>::max() / 4
                                                        : static_cast<double>(std::numeric_limits<float>::max()) / 4;
   if (!(std::abs(scale_of(problem)) <= most))
-    return refused(fmt::format("a scale of {} is not finite, or beyond {}", scale_of(problem), most));
-  return "";
+    return fmt::format("a scale of {} is not finite, or beyond {}", scale_of(problem), most);
+  return choice_fault(problem, traits.accumulator);
+}
+
+std::uint32_t SoftmaxBase::alignment_of_rows(const Problem& problem) const {
+  const SoftmaxTraits traits(problem);
+  const bool over_columns = is_over_columns(problem);
+  const std::int64_t larger = std::max(traits.in_bytes, traits.out_bytes);
+  const bool has_pitch = over_columns || problem.extents[0] > 1;
+  const auto step = [&](int buffer) { return has_pitch ? pitch(problem, buffer) : 0; };
+  std::int64_t elements =
+      aligned_elements(problem.alignment, larger, {over_columns ? problem.extents[2] : 0, step(0), step(1)});
+  if (!over_columns && elements < traits.pack_elements) elements = 1;
+  return static_cast<std::uint32_t>(elements * larger);
 }
 
 std::int64_t SoftmaxBase::bytes_moved(const Problem& problem) const {
@@ -172,8 +152,11 @@ double softmax_factor(const SoftmaxSpec& spec) {
                                                 : static_cast<double>(softmax_factors<float>(problem).factor);
 }
 
+/// Weights that underflow, elements whose difference overflows, masks of −∞, NaN, +∞, and nothing but −∞.
 std::span<const std::string_view> SoftmaxBase::input_kinds(const Problem&) const {
-  return softmax_reference::input_kinds();
+  static constexpr std::array<std::string_view, 7> kKinds{"uniform", "wide",     "huge",                 "masked",
+                                                          "nan",     "infinity", "all_negative_infinity"};
+  return kKinds;
 }
 
 std::vector<std::byte> SoftmaxBase::input_pattern(const Problem& problem, int, std::string_view kind) const {

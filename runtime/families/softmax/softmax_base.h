@@ -53,18 +53,12 @@ struct SoftmaxTraits {
   }
 };
 
-/// Returns the alignment of a problem, in bytes of the larger element's packs, where both arrays are aligned to
-/// `alignment` bytes: kMaxAlignment if the widest packs are aligned in every row. Over rows anything less counts as
-/// single elements.
-std::uint32_t row_alignment(const Problem& problem, std::uint32_t alignment);
-
 /// Verified are all of a few rows, or the beginning, middle and end of long ones; over columns some rows of the first
 /// and the last columns.
 class SoftmaxBase : public BuiltInFamily, Verifier {
  public:
   using BuiltInFamily::BuiltInFamily;
 
-  std::string refuse(const Problem& problem) const final;
   std::int64_t bytes_moved(const Problem& problem) const final;
   std::string arithmetic(const Problem&) const final { return "exponentials"; }
   bool offers_reproducible(const Problem&) const final { return true; }
@@ -80,8 +74,11 @@ class SoftmaxBase : public BuiltInFamily, Verifier {
 
   static bool is_over_columns(const Problem& problem) { return problem.family == &softmax_columns_family(); }
 
-  /// The input (0) or the output (1).
-  static Rows rows(const Problem& problem, int buffer);
+  Rows rows(const Problem& problem, int buffer) const final;
+
+  /// In bytes of the larger element's packs: kMaxAlignment if the widest packs are aligned in every row. Over rows
+  /// anything less counts as single elements.
+  std::uint32_t alignment_of_rows(const Problem& problem) const final;
 
   /// The pitch of the input (0) or output (1), in elements.
   static std::int64_t pitch(const Problem& problem, int buffer);
@@ -90,6 +87,8 @@ class SoftmaxBase : public BuiltInFamily, Verifier {
   static std::int64_t pack_elements(const Problem& problem);
 
  private:
+  std::string fault_of(const Problem& problem) const final;
+
   /// The most additions, rescalings included, that one weight goes through.
   virtual std::int64_t longest_chain(const Problem& problem, const Candidate& candidate) const = 0;
 };

@@ -63,10 +63,7 @@ struct Layout : SoftmaxColumnPolicy {
 
   std::int64_t work_items() const { return tiles() * (in_chunks() ? most_chunks() : std::int64_t{cluster_blocks}); }
 
-  std::int64_t grid(std::int64_t max_blocks) const {
-    const std::int64_t cluster = cluster_blocks;
-    return std::max(cluster, std::min(max_blocks, work_items()) / cluster * cluster);
-  }
+  std::int64_t grid(std::int64_t max_blocks) const { return whole_clusters(max_blocks, work_items(), cluster_blocks); }
 
   double exchange_latencies() const {
     if (cluster_blocks == 1) return 0;
@@ -90,20 +87,18 @@ struct Layout : SoftmaxColumnPolicy {
         "static_assert(Kernel::kColumns == {} && sizeof(Types::State) == {}, \"host and device disagree\");\n",
         traits.type_list(), traits.is_log, elements, block_threads, lanes, packs_per_thread, tile_columns(),
         traits.state_bytes());
-    const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
-    if (in_chunks()) return unit_of(source, {entry("Kernel::publish_chunks"), entry("Kernel::write_chunks")});
-    return unit_of(source, {entry(fmt::format("Kernel::whole<{}>", cluster_blocks))});
+    if (in_chunks())
+      return unit_of(source,
+                     {kernel_entry("Kernel::publish_chunks", *this), kernel_entry("Kernel::write_chunks", *this)});
+    return unit_of(source, {kernel_entry(fmt::format("Kernel::whole<{}>", cluster_blocks), *this)});
   }
 
   WorkShape shape() const {
     const std::int64_t rows = at_least_one(reduced), at_once = std::min(rows, held_rows());
     const std::int64_t run_bytes = std::min(inner, tile_columns()) * traits.in_bytes;
-    return {.block_threads = block_threads,
-            .tiles = work_items(),
+    return {.tiles = work_items(),
             .bytes_in_flight_per_block = at_once * run_bytes / cluster_blocks,
             .launches = in_chunks() ? 2 : 1,
-            .dependent_launch = true,
-            .cluster_blocks = cluster_blocks,
             .traffic = traits.traffic(rows - (in_chunks() ? 0 : at_once), rows) *
                        (inner > tile_columns() ? traffic_of_runs(run_bytes) : 1),
             .independent_blocks = !in_chunks(),
@@ -178,25 +173,13 @@ constexpr std::array<PruneRule<View>, 8> kPruneRules{{
      [](const View& v) { return v.may_be_held() && v.held_rows() > 2 * v.rows; }},
 }};
 
-/// Extents {outer, reduced, inner}; pitches between rows of `inner` elements.
-class SoftmaxColumnsFamily final : public LayoutFamily<SoftmaxBase, Layout, kPruneRules, CanonicalSoftmaxColumns> {
- public:
-  SoftmaxColumnsFamily()
-      : LayoutFamily({.name = "softmax_columns",
-                      .space = SoftmaxColumnPolicy::space(),
-                      .extent_names = {"outer", "reduced", "inner"},
-                      .operations = kSoftmaxOperations,
-                      .kernels = {"softmax_columns.cuh", "canonical_softmax_columns.cuh"}}) {}
-};
-
 }  // namespace
 
 const ParameterSpace& SoftmaxColumnPolicy::space() {
   using P = SoftmaxColumnPolicy;
   static const ParameterSpace space = space_of<P>(
       PolicyField{&P::scope, scope_parameter({Scope::block, Scope::cluster, Scope::grid})},
-      PolicyField{&P::cluster_blocks,
-                  ordinal("cluster_blocks", {2, 4, 8, 16}).only_if("scope", {Scope::cluster}).otherwise(1)},
+      PolicyField{&P::cluster_blocks, cluster_parameter({2, 4, 8, 16})},
       PolicyField{&P::lanes, ordinal("lanes", {2, 4, 8, 16, 32, 128})},
       PolicyField{&P::block_threads, ordinal("block_threads", {256, 512, 1024})},
       PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 4, 8})},
@@ -204,6 +187,15 @@ const ParameterSpace& SoftmaxColumnPolicy::space() {
   return space;
 }
 
-const KernelFamily& softmax_columns_family() { return the_family<SoftmaxColumnsFamily>(); }
+/// Pitches are between rows of `inner` elements.
+const KernelFamily& softmax_columns_family() {
+  static const LayoutFamily<SoftmaxBase, Layout, kPruneRules, CanonicalSoftmaxColumns> family(
+      {.name = "softmax_columns",
+       .space = SoftmaxColumnPolicy::space(),
+       .extent_names = {"outer", "reduced", "inner"},
+       .operations = kSoftmaxOperations,
+       .kernels = {"softmax_columns.cuh", "canonical_softmax_columns.cuh"}});
+  return family;
+}
 
 }  // namespace hone

@@ -10,8 +10,6 @@
 namespace hone {
 namespace {
 
-using Algorithm = SoftmaxRowPolicy::Algorithm;
-
 /// Elements of a row that a thread of a tile takes one by one.
 constexpr std::int64_t kMostElementsEach = 24;
 
@@ -33,23 +31,21 @@ constexpr double kExchangeLatencies = 0.5, kExchangeLatenciesOfBlock = 0.3;
 struct Layout : SoftmaxRowLayout {
   using SoftmaxRowLayout::SoftmaxRowLayout;
 
-  bool is(Algorithm which) const { return algorithm() == which; }
-  bool is_of_blocks() const { return is(Algorithm::block) || is(Algorithm::cluster); }
   bool is_in_shared() const { return is_of_blocks() && smem_kib > 0; }
 
   Reason is_valid(const DeviceFacts& facts) const {
     const std::int64_t most_rows = last_of(problem, 0), longest = last_of(problem, 1);
-    const std::int64_t needed_smem = is(Algorithm::tiles) ? tile_smem_bytes(longest)
+    const std::int64_t needed_smem = is_in_tiles() ? tile_smem_bytes(longest)
                                      : is_in_shared()     ? smem_kib * 1024 + 2048
                                                           : 0;
     return first_reason(
         {check_blocks(facts, block_threads, cluster_blocks), check_smem(facts, needed_smem),
-         reason_if(is(Algorithm::group) && packs_per_thread % row_packs != 0,
+         reason_if(is_group() && packs_per_thread % row_packs != 0,
                    "the packs of a thread hold no whole rows"),
-         reason_if(is(Algorithm::tiles) && is_aligned, "tiles in shared memory are of misaligned rows"),
-         reason_if(is(Algorithm::tiles) && elements_each > kMostElementsEach,
+         reason_if(is_in_tiles() && is_aligned, "tiles in shared memory are of misaligned rows"),
+         reason_if(is_in_tiles() && elements_each > kMostElementsEach,
                    "a lane has more elements than the registers hold"),
-         cuts_rows() ? row_chunks(most_rows, longest).is_valid() : Reason()});
+         row_chunks(most_rows, longest).is_valid()});
   }
 
   Unit unit() const {
@@ -60,39 +56,28 @@ struct Layout : SoftmaxRowLayout {
         "using Types = hone::SoftmaxTypes<{}, {}, {}, {}>;\n"
         "using Kernel = hone::Softmax<Types, {}>;\n"
         "static_assert(Types::kElements == {} && sizeof(Types::State) == {}, \"host and device disagree\");\n",
-        is(Algorithm::tiles) ? "softmax_tiles.cuh" : "softmax.cuh", traits.type_list(), index_type(is_wide),
+        is_in_tiles() ? "softmax_tiles.cuh" : "softmax.cuh", traits.type_list(), index_type(is_wide),
         traits.is_log, is_aligned, block_threads, traits.pack_elements, traits.state_bytes());
-    const auto add_entry = [&](std::string_view body) {
-      unit.entries.push_back(kernel_entry(body, block_threads, min_blocks));
-    };
-    switch (algorithm()) {
-      case Algorithm::group:
-        add_entry(fmt::format("Kernel::groups<{}, {}, {}>", threads_per_row, row_packs, rows_at_once));
-        break;
-      case Algorithm::tiles:
-        add_entry(fmt::format("hone::SoftmaxTiles<Types, {}, {}, {}, {}, {}>::run", block_threads, threads_per_row,
-                              least_each, elements_each, rows_at_once));
-        break;
-      case Algorithm::block:
-      case Algorithm::cluster:
-        if (smem_kib > 0) add_entry(fmt::format("Kernel::in_shared<{}>", cluster_blocks));
-        else add_entry(fmt::format("Kernel::in_registers<{}, {}>", cluster_blocks, packs_per_thread));
-        break;
-      case Algorithm::chunks:
-      case Algorithm::pipeline:
-        row_chunks().add_to(unit, packs_per_thread, block_threads, min_blocks);
-        break;
+    if (cuts_rows()) {
+      row_chunks().add_to(unit, packs_per_thread, block_threads, min_blocks);
+      return unit;
     }
+    const std::string body =
+        is_group()
+            ? fmt::format("Kernel::groups<{}, {}, {}>", threads_per_row, row_packs, rows_at_once)
+        : is_in_tiles()
+            ? fmt::format("hone::SoftmaxTiles<Types, {}, {}, {}, {}, {}>::run", block_threads, threads_per_row,
+                          least_each, elements_each, rows_at_once)
+        : is_in_shared() ? fmt::format("Kernel::in_shared<{}>", cluster_blocks)
+                         : fmt::format("Kernel::in_registers<{}, {}>", cluster_blocks, packs_per_thread);
+    unit.entries = {kernel_entry(body, *this)};
     return unit;
   }
 
   WorkShape shape() const {
-    WorkShape shape{.block_threads = block_threads,
-                    .dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns)),
+    WorkShape shape{.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns)),
                     .tiles = tiles(),
-                    .launches = cuts_rows() ? row_chunks().launches() : 1,
-                    .dependent_launch = true,
-                    .cluster_blocks = cluster_blocks,
+                    .launches = row_chunks().launches(),
                     .independent_blocks = !cuts_rows(),
                     .thread_gbps = traits.thread_gbps()};
     if (cluster_blocks > 1) {
@@ -128,10 +113,10 @@ struct Layout : SoftmaxRowLayout {
           .in_pitch = SoftmaxBase::pitch(problem, 0),
           .out_pitch = SoftmaxBase::pitch(problem, 1),
           .scale = softmax_factors<Acc>(problem),
-          .chunks = static_cast<unsigned>(cuts_rows() ? chunks(max_blocks) : 0),
+          .chunks = static_cast<unsigned>(chunks(max_blocks)),
           .packs_per_thread = static_cast<unsigned>(shared_packs(packs())),
-          .lag = static_cast<unsigned>(cuts_rows() ? row_chunks().lag(grid(max_blocks)) : 0)};
-      for (int entry = 0; entry < (cuts_rows() ? row_chunks().launches() : 1); ++entry)
+          .lag = static_cast<unsigned>(row_chunks().lag(grid(max_blocks)))};
+      for (int entry = 0; entry < row_chunks().launches(); ++entry)
         add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks).dynamic_smem_bytes =
             static_cast<std::uint32_t>(smem_bytes(columns));
     });
@@ -139,7 +124,7 @@ struct Layout : SoftmaxRowLayout {
 
   std::int64_t longest_chain(std::int64_t max_blocks) const {
     // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
-    const std::int64_t threads = row_threads * (cuts_rows() ? chunks(max_blocks) : 1);
+    const std::int64_t threads = row_threads * at_least_one(chunks(max_blocks));
     return divide_up(at_least_one(packs()), threads) + elements_each + 48;
   }
 };
@@ -150,15 +135,13 @@ struct View : PolicyView<Layout> {
   std::int64_t row_bytes = center_packs * pack_in_bytes();
   std::int64_t held = held_packs(center_packs);
 
-  bool is_chunks() const { return is(Algorithm::chunks); }
-  bool is_pipeline() const { return is(Algorithm::pipeline); }
   bool is_in_registers() const { return is_of_blocks() && smem_kib == 0; }
 
   /// Where nothing else can, a large block reads what it does not hold twice.
   bool is_last_resort() const { return cluster_blocks == 1 && packs_per_thread == 8 && block_threads == 512; }
 };
 
-constexpr std::array<PruneRule<View>, 23> kPruneRules{{
+constexpr auto kPruneRules = joined(kChunkRules<View>, std::array<PruneRule<View>, 17>{{
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"all that is held of a row is in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: min_blocks=1 brings 4 or 5 of 8 loads in flight to 8 in 3 of 18 units of "
@@ -169,39 +152,33 @@ constexpr std::array<PruneRule<View>, 23> kPruneRules{{
      [](const View& v) { return v.min_blocks == MinBlocks::three_quarters; }},
 
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
-     [](const View& v) { return v.is(Algorithm::group) && v.block_threads > 256; }},
+     [](const View& v) { return v.is_group() && v.block_threads > 256; }},
     {"a row has fewer packs than lanes", kNotMeasured,
-     [](const View& v) { return v.is(Algorithm::group) && v.threads_per_row > v.center_packs; }},
+     [](const View& v) { return v.is_group() && v.threads_per_row > v.center_packs; }},
     {"so many rows at once are more than the registers hold", "128.6 % (H100, prune_rules)",
-     [](const View& v) { return v.is(Algorithm::group) && v.rows_at_once > 4; }},
+     [](const View& v) { return v.is_group() && v.rows_at_once > 4; }},
     {"the elements outside of packs, which rows that are not aligned have, want 8 lanes or more", kNotMeasured,
-     [](const View& v) { return v.is(Algorithm::group) && !v.is_aligned && v.threads_per_row < 8; }},
+     [](const View& v) { return v.is_group() && !v.is_aligned && v.threads_per_row < 8; }},
 
     {"a row has fewer elements than lanes", kNotMeasured,
-     [](const View& v) { return v.is(Algorithm::tiles) && v.threads_per_row > v.center_columns; }},
+     [](const View& v) { return v.is_in_tiles() && v.threads_per_row > v.center_columns; }},
 
     {"loads at once, and packs of lanes, in powers of two are enough of a choice", "104.9 % (H100, prune_rules)",
      [](const View& v) {
-       return (v.cuts_rows() || v.is(Algorithm::group)) &&
+       return (v.cuts_rows() || v.is_group()) &&
               !std::has_single_bit(static_cast<unsigned>(v.packs_per_thread));
      }},
-    kChunksOfShortRows<View>,
     {"loads at once of doubles are more than the registers of a block hold",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: 8 packs of 1024 threads spill 112 bytes; those of f16, bf16 and f32 none",
      [](const View& v) {
-       return v.is(Algorithm::chunks) && v.traits.accumulator == DType::f64 &&
+       return v.is_chunks() && v.traits.accumulator == DType::f64 &&
               v.block_threads * v.packs_per_thread > kMostPacksPerBlock;
      }},
-    kChunksOfAPipeline<View>,
-    kShortPipelinedRows<View>,
-    kFewPipelinedChunks<View>,
-    kFewPipelinedRows<View>,
-    kPipelinedRowsBeyondL2<View>,
 
     {"a row has fewer packs than threads", "277.6 % (H100, prune_rules)",
      [](const View& v) { return v.is_of_blocks() && v.row_threads > v.center_packs; }},
     {"a row is too short for so many blocks", "195.1 % (H100, prune_rules)",
-     [](const View& v) { return v.is(Algorithm::cluster) && v.row_bytes < v.cluster_blocks * kLeastBytesPerBlock; }},
+     [](const View& v) { return v.scope == Scope::cluster && v.row_bytes < v.cluster_blocks * kLeastBytesPerBlock; }},
     {"less shared memory would do", "the same packs of a row are held",
      [](const View& v) {
        return v.is_in_shared() && v.smem_kib > kLeastSmemKib &&
@@ -216,45 +193,39 @@ constexpr std::array<PruneRule<View>, 23> kPruneRules{{
      [](const View& v) { return v.is_in_registers() && v.held > 2 * v.center_packs; }},
     {"registers do not hold a row", "102.8 % (H100, prune_rules)",
      [](const View& v) { return v.is_in_registers() && v.held < v.center_packs && !v.is_last_resort(); }},
-}};
-
-/// Extents {rows, columns, 1}.
-class SoftmaxFamily final : public LayoutFamily<SoftmaxBase, Layout, kPruneRules, CanonicalSoftmax> {
- public:
-  SoftmaxFamily()
-      : LayoutFamily({.name = "softmax",
-                      .space = SoftmaxRowPolicy::space(),
-                      .extent_names = {"rows", "columns"},
-                      .operations = kSoftmaxOperations,
-                      .kernels = {"softmax.cuh", "softmax_tiles.cuh", "row_chunks.cuh", "row_pipeline.cuh",
-                                  "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}}) {}
-};
+}});
 
 }  // namespace
 
 const ParameterSpace& SoftmaxRowPolicy::space() {
   using P = SoftmaxRowPolicy;
-  static const ParameterSpace space =
-      space_of<P>(PolicyField{&P::scope, scope_parameter({Scope::warp, Scope::block, Scope::cluster, Scope::grid})},
-                  PolicyField{&P::threads_per_row,
-                              ordinal("threads_per_row", {1, 2, 4, 8, 16, 32}).only_if("scope", {Scope::warp})},
-                  PolicyField{&P::cluster_blocks,
-                              ordinal("cluster_blocks", {2, 4, 8, 16}).only_if("scope", {Scope::cluster}).otherwise(1)},
-                  PolicyField{&P::combine, combine_parameter({Combine::second_kernel, Combine::pipeline})
-                                               .only_if("scope", {Scope::grid})
-                                               .otherwise(static_cast<std::int32_t>(Combine::second_kernel))},
-                  PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
-                  PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
-                                               .only_if("scope", {Scope::warp, Scope::block, Scope::cluster})},
-                  PolicyField{&P::packs_per_thread,
-                              ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8}).only_if("staging", {Staging::direct})},
-                  PolicyField{&P::smem_kib, ordinal("smem_kib", {48, 112, 224})
-                                                .only_if("scope", {Scope::block, Scope::cluster})
-                                                .only_if("staging", {Staging::shared})},
-                  PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::three_quarters})});
+  static const ParameterSpace space = space_of<P>(
+      PolicyField{&P::scope, scope_parameter({Scope::warp, Scope::block, Scope::cluster, Scope::grid})},
+      PolicyField{&P::threads_per_row,
+                  ordinal("threads_per_row", {1, 2, 4, 8, 16, 32}).only_if("scope", {Scope::warp})},
+      PolicyField{&P::cluster_blocks, cluster_parameter({2, 4, 8, 16})},
+      PolicyField{&P::combine, chunks_parameter()},
+      PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
+      PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
+                                   .only_if("scope", {Scope::warp, Scope::block, Scope::cluster})},
+      PolicyField{&P::packs_per_thread,
+                  ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8}).only_if("staging", {Staging::direct})},
+      PolicyField{&P::smem_kib, ordinal("smem_kib", {48, 112, 224})
+                                    .only_if("scope", {Scope::block, Scope::cluster})
+                                    .only_if("staging", {Staging::shared})},
+      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::three_quarters})});
   return space;
 }
 
-const KernelFamily& softmax_family() { return the_family<SoftmaxFamily>(); }
+const KernelFamily& softmax_family() {
+  static const LayoutFamily<SoftmaxBase, Layout, kPruneRules, CanonicalSoftmax> family(
+      {.name = "softmax",
+       .space = SoftmaxRowPolicy::space(),
+       .extent_names = {"rows", "columns"},
+       .operations = kSoftmaxOperations,
+       .kernels = {"softmax.cuh", "softmax_tiles.cuh", "row_chunks.cuh", "row_pipeline.cuh",
+                   "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}});
+  return family;
+}
 
 }  // namespace hone

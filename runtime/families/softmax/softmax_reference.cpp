@@ -15,9 +15,6 @@ namespace {
 
 using reduce_reference::Expectation;
 
-constexpr std::array<std::string_view, 7> kKinds{
-    "uniform", "wide", "huge", "masked", "nan", "infinity", "all_negative_infinity"};
-
 /// The state of one line: its largest scaled element, the sum of weights, and by how much a computed sum may be off.
 template <class Wide>
 struct LineState {
@@ -111,8 +108,6 @@ class Reference {
 };
 
 }  // namespace
-
-std::span<const std::string_view> input_kinds() { return kKinds; }
 
 std::string verify(const Computation& computation, std::span<const std::byte> pattern,
                    std::span<const ElementRange> parts, const std::function<Line(std::int64_t)>& line_of,

@@ -1,4 +1,4 @@
-// The slow twin of the softmax families: inputs to verify on, and the results in higher precision.
+// The slow twin of the softmax families: the results in higher precision.
 //
 // A row is computed from one period of the input, in time proportional to it: in double for what kernels accumulate in
 // f32, in long double for f64.
@@ -15,10 +15,6 @@
 #include <hone/kernel_family.h>
 
 namespace hone::softmax_reference {
-
-/// The kind that is measured ("uniform"), then the awkward ones: weights that underflow, elements whose difference
-/// overflows, masks of −∞, NaN, +∞, and nothing but −∞.
-std::span<const std::string_view> input_kinds();
 
 /// The dtypes and the arithmetic of a softmax.
 struct Computation {

@@ -12,9 +12,6 @@ namespace hone {
 
 /// The policies of the softmax over rows.
 struct SoftmaxRowPolicy {
-  /// The kernels of softmax.cuh, softmax_tiles.cuh, row_chunks.cuh and row_pipeline.cuh.
-  enum class Algorithm { group, tiles, block, cluster, chunks, pipeline };
-
   Scope scope = Scope::block;                ///< of a row
   std::int32_t threads_per_row = 0;          ///< of a warp; 0: more than a warp
   std::int32_t cluster_blocks = 1;           ///< of a row
@@ -25,16 +22,12 @@ struct SoftmaxRowPolicy {
   std::int32_t smem_kib = 0;          ///< of a block, at most, that packs are held in
   MinBlocks min_blocks = MinBlocks::unset;
 
-  Algorithm algorithm() const {
-    switch (scope) {
-      case Scope::warp: return staging == Staging::shared ? Algorithm::tiles : Algorithm::group;
-      case Scope::block: return Algorithm::block;
-      case Scope::cluster: return Algorithm::cluster;
-      case Scope::grid: break;
-    }
-    return combine == Combine::pipeline ? Algorithm::pipeline : Algorithm::chunks;
-  }
+  bool is_group() const { return scope == Scope::warp && staging == Staging::direct; }
+  bool is_in_tiles() const { return scope == Scope::warp && staging == Staging::shared; }  ///< softmax_tiles.cuh
+  bool is_of_blocks() const { return scope == Scope::block || scope == Scope::cluster; }
   bool cuts_rows() const { return scope == Scope::grid; }  ///< into chunks that are read twice
+  bool is_pipeline() const { return cuts_rows() && combine == Combine::pipeline; }
+  bool is_chunks() const { return cuts_rows() && !is_pipeline(); }
 
   /// However many rows and chunks a member has, its partial results are within SoftmaxTraits::most_partials().
   std::size_t workspace_bytes(std::int64_t) const { return cuts_rows() ? kWorkspaceBytes : 0; }
@@ -60,10 +53,10 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
 
   SoftmaxRowLayout(const Problem& of, const Policy& policy)
       : SoftmaxRowPolicy(policy.as<SoftmaxRowPolicy>()), problem(of) {
-    if (algorithm() == Algorithm::group) {
+    if (is_group()) {
       row_packs = divide_up(center_packs, row_threads);
       rows_at_once = at_least_one(packs_per_thread / row_packs);
-    } else if (algorithm() == Algorithm::tiles) {
+    } else if (is_in_tiles()) {
       // Winners are verified on rows that are shorter by one, too.
       least_each = std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads;
       elements_each = at_least_one(divide_up(last_of(problem, 1), row_threads));
@@ -90,14 +83,14 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
     return area(traits.in_bytes) + area(traits.out_bytes);
   }
   std::int64_t smem_bytes(std::int64_t of_columns) const {
-    if (algorithm() == Algorithm::tiles) return tile_smem_bytes(of_columns);
+    if (is_in_tiles()) return tile_smem_bytes(of_columns);
     if (smem_kib == 0) return 0;
     return shared_packs(of_columns / traits.pack_elements) * block_threads * pack_in_bytes();
   }
 
   /// Packs of a row that its threads hold together.
   std::int64_t held_packs(std::int64_t packs_of_row) const {
-    if (algorithm() == Algorithm::tiles) return packs_of_row;
+    if (is_in_tiles()) return packs_of_row;
     if (cuts_rows()) return 0;
     return row_threads * (smem_kib > 0 ? shared_packs(packs_of_row) : row_packs);
   }
@@ -111,13 +104,10 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
   RowChunks row_chunks() const { return row_chunks(rows, columns); }
   RowChunks row_chunks(std::int64_t of_rows, std::int64_t of_columns) const {
     const std::int64_t tile_packs = std::int64_t{block_threads} * std::max(1, packs_per_thread);
-    return {combine, of_rows, at_least_one(divide_up(of_columns / traits.pack_elements, tile_packs)),
+    return {scope, combine, of_rows, at_least_one(divide_up(of_columns / traits.pack_elements, tile_packs)),
             traits.most_partials()};
   }
-  std::int64_t grid(std::int64_t max_blocks) const {
-    const std::int64_t cluster = cluster_blocks;
-    return std::max(cluster, std::min(max_blocks, tiles()) / cluster * cluster);
-  }
+  std::int64_t grid(std::int64_t max_blocks) const { return whole_clusters(max_blocks, tiles(), cluster_blocks); }
   std::int64_t chunks(std::int64_t max_blocks) const { return row_chunks().count(grid(max_blocks)); }
 };
 

@@ -209,10 +209,8 @@ struct TransposeTile : TransposePolicy {
   }
 
   WorkShape shape() const {
-    return {.block_threads = block_threads,
-            .tiles = tiles(),
+    return {.tiles = tiles(),
             .bytes_in_flight_per_block = tile_bytes() * (in_place ? 2 : 1),
-            .dependent_launch = true,
             .independent_blocks = true,
             .thread_gbps = 2.0 * element_bytes / kElementNs};
   }
@@ -302,6 +300,11 @@ class TransposeFamily final : public LayoutFamily<moved::MovedFamily, TransposeT
             .parts = is_of_pairs(problem) ? 2 : 1};
   }
 
+  std::uint32_t alignment_of_rows(const Problem& problem) const override {
+    const auto [in_pitch, out_pitch] = pitches_of(problem);
+    return common_alignment(problem.alignment, moved_bytes(problem), {in_pitch, out_pitch});
+  }
+
  private:
   std::int64_t source_of(const Problem& problem, std::int64_t element) const override {
     const auto [in_pitch, out_pitch] = pitches_of(problem);
@@ -311,24 +314,13 @@ class TransposeFamily final : public LayoutFamily<moved::MovedFamily, TransposeT
     return ((line / columns * rows + row) * in_pitch + line % columns) * parts + element % parts;
   }
 
-  std::string refuse_layout(const Problem& problem) const override {
+  std::string fault_of(const Problem& problem) const override {
     if (is_of_pairs(problem) && problem.dtype != DType::u64)
-      return fmt::format("{} moves elements of 16 bytes as pairs of u64, not of {}", kOperations[problem.operation],
-                         info(problem.dtype).name);
-    const Pitches pitches = pitches_of(problem);
-    for (const std::int64_t pitch : pitches)
-      if (moved_bytes(problem) < 16 && pitch * moved_bytes(problem) % problem.alignment != 0)
-        return fmt::format(
-            "transpose was asked for alignment {}, but rows {} elements of {} bytes apart lie otherwise; "
-            "transpose_problem() finds the alignment",
-            problem.alignment, pitch, moved_bytes(problem));
-    if (is_in_place(problem) && (rows_of(problem) != columns_of(problem) || pitches[0] != pitches[1]))
-      return fmt::format(
-          "transpose in place was asked for {} × {} elements at pitches of {} and {}; it takes square matrices at "
-          "equal "
-          "pitches",
-          rows_of(problem), columns_of(problem), pitches[0], pitches[1]);
-    return "";
+      return fmt::format("elements of 16 bytes are moved as pairs of u64, not of {}", info(problem.dtype).name);
+    const auto [in_pitch, out_pitch] = pitches_of(problem);
+    if (is_in_place(problem) && (rows_of(problem) != columns_of(problem) || in_pitch != out_pitch))
+      return "only square matrices at equal pitches change places";
+    return MovedFamily::fault_of(problem);
   }
 
   bool is_in_place(const Problem& problem) const override { return moves_in_place(problem); }
@@ -358,9 +350,7 @@ Problem transpose_problem(const TransposeSpec& spec, std::uint32_t alignment, bo
                   .dtype = moved::dtype_of_size(is_of_pairs ? 8 : spec.element_bytes),
                   .extents = {spec.batch, spec.rows, spec.columns},
                   .pitches = named_pitches({spec.in_pitch, spec.out_pitch}, spec.columns, spec.rows)};
-  const auto pitch_bytes = static_cast<std::uint64_t>(spec.input_pitch() | spec.output_pitch()) * spec.element_bytes;
-  problem.alignment = 1u << std::countr_zero(pitch_bytes | std::uint64_t{alignment} | kMaxAlignment);
-  return problem;
+  return with_alignment_of_rows(problem, alignment);
 }
 
 }  // namespace hone

@@ -114,7 +114,7 @@ class KernelFamily {
 
   /// True if this family has kernels for Numerics::reproducible of the problem. Refused otherwise (refusal_of()). By
   /// default false.
-  virtual bool offers_reproducible(const Problem& problem) const;
+  virtual bool offers_reproducible(const Problem&) const { return false; }
 
   /// Why a policy cannot give right results for a class on a device (none where it can): what the device lacks, or what
   /// the algorithm cannot do. Must not depend on compiled code. A text will do: return "needs two rows".
@@ -122,14 +122,16 @@ class KernelFamily {
 
   /// Why a valid policy is not worth measuring for a class on a device (none where it is): opinions, which a search
   /// with TuningOptions::exhaustive does without. A policy that is pruned may still be a stored winner.
-  virtual Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) const;
+  virtual Reason prune(const ProblemClass&, const Policy&, const DeviceFacts&) const { return {}; }
 
   /// The unit that instantiates a policy. Unit::headers is filled in from sources().
   virtual Unit unit(const ProblemClass& problem_class, const Policy& policy) const = 0;
 
   /// True if `of_policy`, the policy's unit for some class, is right for this problem too, so that a small problem can
   /// tell whether it works: where this problem's class has the same unit, and where the family knows better.
-  virtual bool is_served_by(const Problem& problem, const Policy& policy, const Unit& of_policy) const;
+  virtual bool is_served_by(const Problem& problem, const Policy& policy, const Unit& of_policy) const {
+    return unit(problem, policy).has_code_of(of_policy);
+  }
 
   /// The input of the occupancy model for one call.
   virtual WorkShape shape(const Problem& problem, const Policy& policy) const = 0;
@@ -140,11 +142,11 @@ class KernelFamily {
   /// A text that is equal for problems of this family whose elements cost about as much arithmetic, such as those of
   /// max and min, or of sums of f32 and i32. If two such problems move as many bytes, the winner of one may serve the
   /// other that has none (Loan::operation). By default "": no other operation or dtype lends.
-  virtual std::string arithmetic(const Problem& problem) const;
+  virtual std::string arithmetic(const Problem&) const { return ""; }
 
   /// The most bytes of workspace, header included, that a member of the class needs; 0 if no launch of the candidate
   /// needs a workspace. By default 0.
-  virtual std::size_t workspace_bytes(const ProblemClass& problem_class, const Candidate& candidate) const;
+  virtual std::size_t workspace_bytes(const ProblemClass&, const Candidate&) const { return 0; }
 
   /// Appends the launches of a call to `launches`. `buffers` are in the order of buffers(). Runs on every hit: must not
   /// allocate.
@@ -157,7 +159,9 @@ class KernelFamily {
   /// Returns the fault in the contents of an input that BufferSpec::is_validated, such as descending offsets; "" if
   /// there is none. `contents` are all of it, in host memory. Called only under SessionOptions::validate_pointers. By
   /// default "".
-  virtual std::string refuse_contents(const Problem& problem, int buffer, std::span<const std::byte> contents) const;
+  virtual std::string refuse_contents(const Problem&, int /*buffer*/, std::span<const std::byte> /*contents*/) const {
+    return "";
+  }
 
   /// The Verifier that checks results before a winner is stored; it lives as long as the family. The default one knows
   /// no right result, so tunings need TuningOptions::verify off.

@@ -155,9 +155,9 @@ TEST_F(FusedReduce, WhatCannotBeFusedIsNamed) {
   };
   call_refused({ReduceOp::sum, ReduceOp::max}, 2, outs, "'out' is null");
   call_refused({ReduceOp::sum, ReduceOp::max}, 2, std::span(outs).first(1), "makes 2 results, 1 pointers");
-  call_refused({ReduceOp::argmax}, 0, std::span(outs).first(1), "empty array");
+  call_refused({ReduceOp::argmax}, 0, std::span(outs).first(1), "no elements");
   call_refused({ReduceOp::logsumexp}, 2, std::span(outs).first(1), "not defined");
-  call_refused({ReduceOp::sum}, -2, std::span(outs).first(1), "cannot be negative");
+  call_refused({ReduceOp::sum}, -2, std::span(outs).first(1), "no extent can be negative");
 }
 
 }  // namespace

@@ -130,10 +130,10 @@ TEST_F(KernelSpecTest, ArraysThatOverlapWhatIsWrittenAreRefused) {
   const auto refusal_of = [&](const float* x, const float* y) {
     return refusal([&] { session.launch(kernel, {x, y}, 100, nullptr); });
   };
-  EXPECT_THAT(refusal_of(first, first + 1), Names("next", "x at", "y at", "overlap", "in place"));
+  EXPECT_THAT(refusal_of(first, first + 1), Names("next", "'x' at", "'y' at", "overlap", "the same address"));
   EXPECT_THAT(refusal_of(first + 1, first), HasSubstr("overlap"));
   EXPECT_THAT(refusal([&] { session.launch(updating, {2.0f, first, first + 1}, 100, nullptr); }),
-              Names("x at", "y at", "overlap"));
+              Names("'x' at", "'y' at", "overlap"));
   EXPECT_EQ(array.memory.to_host<float>(), values);
 
   session.launch(kernel, {first, first}, 100, nullptr);

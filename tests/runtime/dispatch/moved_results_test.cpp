@@ -274,8 +274,8 @@ TEST_F(MovedRefusals, NameWhatIsWrong) {
   EXPECT_THAT(refusal(TransposeSpec{.element_bytes = 32, .rows = 2, .columns = 2}), Names("1", "2", "4", "8", "16"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, 0), Names("'in'", "null"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn, 0), Names("'out'", "null"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn + 2), Names("not aligned", "4-byte"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = -2, .columns = -2}), Names("cannot be negative"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2}, kIn + 2), Names("not aligned", "4 bytes"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = -2, .columns = -2}), Names("no extent can be negative"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = kHuge, .columns = kHuge}), Names("no memory"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 2, .columns = 2, .batch = std::int64_t{1} << 61}),
               Names("no memory"));
@@ -285,14 +285,14 @@ TEST_F(MovedRefusals, NameWhatIsWrong) {
               Names("output", "pitch", "-8"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 9}, kIn, kIn), Names("square", "matrices"));
   EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8, .in_pitch = 9}, kIn, kIn), Names("equal", "pitches"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8}, kIn, kIn + 252), Names("overlaps", "'in'"));
-  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8}, kIn + 252, kIn), Names("overlaps", "'in'"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8}, kIn, kIn + 252), Names("overlap", "'in'"));
+  EXPECT_THAT(refusal(TransposeSpec{.rows = 8, .columns = 8}, kIn + 252, kIn), Names("overlap", "'in'"));
   EXPECT_THAT(refusal(CopySpec{.element_bytes = 0, .columns = 2}), Names("elements", "0 bytes"));
   EXPECT_THAT(refusal(CopySpec{.columns = 2}, kIn, 0), Names("'out'", "null"));
-  EXPECT_THAT(refusal(CopySpec{.columns = -2}), Names("cannot be negative"));
+  EXPECT_THAT(refusal(CopySpec{.columns = -2}), Names("no extent can be negative"));
   EXPECT_THAT(refusal(CopySpec{.rows = kHuge, .columns = kHuge}), Names("no memory"));
   EXPECT_THAT(refusal(CopySpec{.rows = 3, .columns = 9, .out_pitch = 8}), Names("output", "pitch", "8"));
-  EXPECT_THAT(refusal(CopySpec{.columns = 9}, kIn, kIn), Names("overlaps", "'in'"));
+  EXPECT_THAT(refusal(CopySpec{.columns = 9}, kIn, kIn), Names("overlap", "'in'"));
 }
 
 TEST_F(MovedRefusals, AreNoneForNeighboursAndEmptyMatrices) {
@@ -302,6 +302,18 @@ TEST_F(MovedRefusals, AreNoneForNeighboursAndEmptyMatrices) {
   const auto array = upload(std::vector<std::uint32_t>{1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0});
   EXPECT_NE(tuned_transpose(session, array.data, 2, 3, array.data + 6, nullptr).winner, nullptr);
   EXPECT_EQ(fetch(array.data + 7), 4u);
+}
+
+TEST_F(MovedRefusals, AreNoneForRowsInTheGapsOfTheOthers) {
+  Session session(device_, quick());
+  const auto array = upload(std::vector<std::uint32_t>{1, 2, 0, 0, 3, 4, 0, 0});
+  const CopySpec right_half{.rows = 2, .columns = 2, .in_pitch = 4, .out_pitch = 4};
+  EXPECT_NE(tuned_copy(session, right_half, array.data, array.data + 2, nullptr).winner, nullptr);
+  EXPECT_EQ(fetch(array.data + 2), 1u);
+  EXPECT_EQ(fetch(array.data + 4), 3u);
+  EXPECT_EQ(fetch(array.data + 7), 4u);
+  EXPECT_THAT(refusal(CopySpec{.rows = 2, .columns = 3, .in_pitch = 4, .out_pitch = 4}, kIn, kIn + 8),
+              Names("overlap", "'in'", "'out'"));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
-#include "runtime/families/reduce/reduction_family.h"
+#include "runtime/families/reduce/reduce_layout.h"
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"

@@ -297,12 +297,12 @@ TEST_F(ReduceResults, BadArgumentsAreNamed) {
   for (int round = 0; round < 2; ++round) {  // on a miss and on a hit
     expect_refused(sum_f32, nullptr, 5, out.data(), "'in' is null");
     expect_refused(sum_f32, array.data, 5, nullptr, "'out' is null");
-    expect_refused(sum_f32, bytes + 2, 5, out.data(), "not aligned to its 4-byte elements");
-    expect_refused(sum_f32, array.data, 5, out.as<std::byte>() + 1, "not aligned to its 4-byte element");
-    expect_refused(sum_f32, array.data, -1, out.data(), "cannot be negative");
+    expect_refused(sum_f32, bytes + 2, 5, out.data(), "not aligned to 4 bytes");
+    expect_refused(sum_f32, array.data, 5, out.as<std::byte>() + 1, "not aligned to 4 bytes");
+    expect_refused(sum_f32, array.data, -1, out.data(), "no extent can be negative");
     expect_refused(sum_f32, array.data, std::numeric_limits<std::int64_t>::max(), out.data(), "no memory holds");
     expect_refused({.op = ReduceOp::dot}, array.data, 5, out.data(), "tuned_dot");
-    expect_refused({.op = ReduceOp::argmax}, array.data, 0, out.data(), "empty array");
+    expect_refused({.op = ReduceOp::argmax}, array.data, 0, out.data(), "no elements");
     expect_refused({.op = ReduceOp::logsumexp, .dtype = DType::i32}, array.data, 5, out.data(), "not defined");
     expect_refused({.accumulator = DType::i64}, array.data, 5, out.data(), "cannot be accumulated in i64");
     expect_refused({.result = DType::i64}, array.data, 5, out.data(), "cannot be stored as i64");

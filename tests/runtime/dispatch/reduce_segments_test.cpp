@@ -169,14 +169,14 @@ TEST_F(ReduceSegments, BadArgumentsAreNamed) {
   expect_refused({}, in.data, 64, offsets.data, DType::i32, 2, nullptr, "'out' is null");
   expect_refused({}, bytes + 2, 60, offsets.data, DType::i32, 2, out.data(), "'in' at");
   expect_refused({}, in.data, 64, bytes + 4, DType::i64, 2, out.data(), "'offsets' at");
-  expect_refused({}, in.data, -1, offsets.data, DType::i32, 2, out.data(), "elements cannot be negative");
-  expect_refused({}, in.data, 64, offsets.data, DType::i32, -2, out.data(), "segments cannot be negative");
+  expect_refused({}, in.data, -1, offsets.data, DType::i32, 2, out.data(), "no extent can be negative");
+  expect_refused({}, in.data, 64, offsets.data, DType::i32, -2, out.data(), "no extent can be negative");
   expect_refused({}, in.data, most, offsets.data, DType::i64, 2, out.data(), "no memory holds");
-  expect_refused({}, in.data, 64, offsets.data, DType::i64, most, out.data(), "no memory holds the offsets");
+  expect_refused({}, in.data, 64, offsets.data, DType::i64, most, out.data(), "offsets and results");
   expect_refused({}, in.data, std::int64_t{1} << 31, offsets.data, DType::i32, 2, out.data(), "pass offsets of i64");
   expect_refused({}, in.data, 64, offsets.data, DType::u32, 2, out.data(), "i32 or i64, not u32");
   expect_refused({}, in.data, 64, offsets.data, static_cast<DType>(77), 2, out.data(), "i32 or i64, not unknown");
-  expect_refused({.op = ReduceOp::dot}, in.data, 64, offsets.data, DType::i32, 2, out.data(), "takes two arrays");
+  expect_refused({.op = ReduceOp::dot}, in.data, 64, offsets.data, DType::i32, 2, out.data(), "two arrays");
   expect_refused({.op = static_cast<ReduceOp>(77)}, in.data, 64, offsets.data, DType::i32, 2, out.data(),
                  "no operation 77");
   expect_refused({.dtype = static_cast<DType>(14)}, in.data, 64, offsets.data, DType::i32, 2, out.data(),

@@ -267,7 +267,7 @@ TEST_F(SoftmaxResults, BadCallsAreRefusedByName) {
               Names("tuned_log_softmax", "f32", "4×8", "'in'", "null"));
   EXPECT_THAT(message({}, in, shape, nullptr), Names("'out'", "null"));
   EXPECT_THAT(message({}, reinterpret_cast<std::byte*>(in) + 2, shape, in + 100),
-              Names("not aligned", "4-byte"));
+              Names("not aligned", "4 bytes"));
   EXPECT_THAT(message({}, in, shape, in + 1), Names("overlap"));
   EXPECT_THAT(message({}, in + 31, shape, in), Names("overlap"));
   EXPECT_EQ(message({}, in, shape, in + 32), "");

@@ -68,7 +68,7 @@ TEST(TransposeProblem, APitchOfWhichRowsDoNotLieAsAlignedIsRefused) {
   Problem problem = matrix(4, 8192, 8191);
   EXPECT_EQ(problem.family->refuse(problem), "");
   problem.alignment = 16;
-  EXPECT_THAT(problem.family->refuse(problem), Names("transpose_problem()", "finds"));
+  EXPECT_THAT(problem.family->refuse(problem), Names("rows", "4 bytes", "not 16"));
 }
 
 TEST(TransposeProblem, OnlySquareOnesAreInPlace) {
@@ -85,7 +85,7 @@ TEST(CopyProblem, RowsThatLieSideBySideAreOneRow) {
   EXPECT_EQ(pitched.alignment, 4u);
   EXPECT_EQ(copy_problem({.rows = 30, .columns = 70, .in_pitch = 71, .out_pitch = 75}).alignment, 16u);
   const Problem negative = copy_problem({.rows = -30, .columns = -70});
-  EXPECT_THAT(negative.family->refuse(negative), Names("least", "1"));
+  EXPECT_THAT(negative.family->refuse(negative), Names("no extent", "negative"));
 }
 
 TEST(MovedFamilies, OfferEnoughPoliciesAndNotThousands) {

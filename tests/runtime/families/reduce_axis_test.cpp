@@ -99,7 +99,7 @@ TEST(ReduceAxisFamilies, RefuseShapesByName) {
   EXPECT_THAT(reduce_rows_family().refuse(with_output_pitch), Names("output", "2"));
   Problem misaligned = rows(5, 6);
   misaligned.alignment = 16;
-  EXPECT_THAT(reduce_rows_family().refuse(misaligned), Names("6 elements", "4 bytes", "apart", "begin"));
+  EXPECT_THAT(reduce_rows_family().refuse(misaligned), Names("rows", "8 bytes", "not 16"));
   EXPECT_EQ(reduce_rows_family().refuse(rows(0, 6)), "");
   EXPECT_EQ(reduce_columns_family().refuse(columns({1 << 20, 1 << 10, 1 << 10})), "");
 }

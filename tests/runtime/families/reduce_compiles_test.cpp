@@ -21,7 +21,7 @@
 #include <hone/segmented_reduce.h>
 
 #include "runtime/choose/compiled.h"
-#include "runtime/families/reduce/reduction_family.h"
+#include "runtime/families/reduce/reduce_layout.h"
 #include "runtime/jit/cubin_resources.h"
 #include "runtime/jit/nvrtc_compiler.h"
 #include "tests/runtime/support/allowed_policies.h"

@@ -1,5 +1,5 @@
 #include "kernel_templates/reduce_arguments.h"
-#include "runtime/families/reduce/reduction_family.h"
+#include "runtime/families/reduce/reduce_layout.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

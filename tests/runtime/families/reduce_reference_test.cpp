@@ -1,3 +1,4 @@
+#include "runtime/families/counts.h"
 #include "runtime/families/reduce/reduce_reference.h"
 
 #include <gmock/gmock.h>
@@ -23,11 +24,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 using Patterns = std::vector<std::vector<std::byte>>;
 
-template <class T>
-std::vector<std::byte> bytes_of(const std::vector<T>& values) {
-  const auto bytes = std::as_bytes(std::span(values));
-  return {bytes.begin(), bytes.end()};
-}
+using hone::bytes_of;
 
 std::vector<std::byte> bytes_of(const std::vector<bool>& values) {
   std::vector<std::byte> bytes;

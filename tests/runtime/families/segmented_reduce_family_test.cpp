@@ -127,12 +127,12 @@ TEST(SegmentedReduceFamily, NamesWhatItRefuses) {
   EXPECT_EQ(refusal({}, DType::i32, 0, 0), "");
   EXPECT_EQ(refusal({}, DType::i32, 5, std::numeric_limits<std::int32_t>::max()), "");
   EXPECT_EQ(refusal({.op = ReduceOp::argmax}, DType::i64, 5, 0), "");
-  EXPECT_THAT(refusal({}, DType::i32, -1, 0), Names("segments", "cannot be negative"));
-  EXPECT_THAT(refusal({}, DType::i32, 0, -1), Names("elements", "cannot be negative"));
+  EXPECT_THAT(refusal({}, DType::i32, -1, 0), Names("no extent", "negative"));
+  EXPECT_THAT(refusal({}, DType::i32, 0, -1), Names("no extent", "negative"));
   EXPECT_THAT(refusal({}, DType::i32, 5, std::int64_t{1} << 31), Names("pass", "i64"));
   EXPECT_THAT(refusal({}, DType::i64, 5, kMost), Names("no memory"));
   EXPECT_THAT(refusal({}, DType::i64, kMost, 5), Names("no memory", "offsets"));
-  EXPECT_THAT(refusal({.op = ReduceOp::dot}, DType::i64, 5, 5), Names("takes", "two"));
+  EXPECT_THAT(refusal({.op = ReduceOp::dot}, DType::i64, 5, 5), Names("two arrays", "tuned_dot()"));
   EXPECT_THAT(refusal({.op = ReduceOp::logsumexp, .dtype = DType::i8}, DType::i64, 5, 5), Names("not defined"));
   EXPECT_THROW(segmented_reduce_family(DType::u32), Error);
 }

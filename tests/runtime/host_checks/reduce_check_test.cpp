@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/choose/compiled.h"
-#include "runtime/families/reduce/reduction_family.h"
+#include "runtime/families/reduce/reduce_layout.h"
 #include "tests/runtime/support/sanitized.h"
 #include "tests/support/share.h"
 

@@ -9,7 +9,7 @@
 #include <hone/sdk/occupancy.h>
 #include <hone/tuned_reduce.h>
 
-#include "runtime/families/reduce/reduction_family.h"
+#include "runtime/families/reduce/reduce_layout.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {

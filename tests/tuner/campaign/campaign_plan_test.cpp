@@ -183,7 +183,7 @@ TEST_F(CampaignPlanTest, ProblemThatFitsNoDeviceFails) {
 
 TEST_F(CampaignPlanTest, DeviceThatDoesNotTellItsMemoryHasRoom) {
   const std::vector<CampaignDevice> devices{device("a", "one", 0)};
-  EXPECT_EQ(refuse_for_memory(devices, sum_of(std::int64_t{1} << 40)), "");
+  EXPECT_EQ(memory_fault(devices, sum_of(std::int64_t{1} << 40)), "");
 }
 
 TEST_F(CampaignPlanTest, LastBudgetShrinksAndWhatIsNotBegunIsDropped) {
