@@ -30,6 +30,7 @@ enum class Staging : std::int32_t {
   direct,   ///< loaded by the threads that use it
   shared,   ///< through shared memory, in tiles
   shifted,  ///< rows that begin anywhere: aligned packs, of which neighbours are shifted into place
+  strips,   ///< through shared memory, in strips of matrices with a short side
 };
 
 /// How the results of several blocks meet.
@@ -76,7 +77,8 @@ struct NamedValues {
 };
 
 inline constexpr NamedValues<Scope, 4> scope_parameter{"scope", {"warp", "block", "cluster", "grid"}};
-inline constexpr NamedValues<Staging, 3> staging_parameter{"staging", {"direct", "shared", "shifted"}};
+inline constexpr NamedValues<Staging, 4> staging_parameter{"staging",
+                                                               {"direct", "shared", "shifted", "strips"}};
 inline constexpr NamedValues<Combine, 3> combine_parameter{"combine", {"last_block", "second_kernel", "pipeline"}};
 inline constexpr NamedValues<Tail, 2> tail_parameter{"tail", {"warp", "shared"}};
 inline constexpr NamedValues<MinBlocks, 4> min_blocks_parameter{"min_blocks",

@@ -7,13 +7,13 @@
 
 namespace hone {
 
-/// Every parameter is a choice of transpose.cuh or transpose_shifted.cuh.
+/// Every parameter is a choice of transpose.cuh, transpose_shifted.cuh or transpose_strips.cuh.
 struct TransposePolicy {
   enum class Vector : std::int32_t { widest, narrow };       ///< that the alignment allows, or a fourth of it
   enum class Aspect : std::int32_t { square, tall, wide };   ///< of the tiles
   enum class Order : std::int32_t { rows, columns, groups }; ///< in which tiles follow each other
 
-  Staging staging = Staging::shared;  ///< shifted: by transpose_shifted.cuh
+  Staging staging = Staging::shared;  ///< shifted, strips: by transpose_shifted.cuh, transpose_strips.cuh
   Vector vector = Vector::widest;
   std::int32_t tile_kib = 16;
   Aspect aspect = Aspect::square;

@@ -234,6 +234,40 @@ TEST_F(MovedPolicies, OfTransposesAreRightWhereRowsAreShifted) {
   verify_shifted(8, 201, 151, 3);
 }
 
+/// One short side, and rows at odd addresses: policies whose tiles are strips. Both ends of the matrices, and of their
+/// pitches, lie within packs.
+TEST_F(MovedPolicies, OfTransposesAreRightInStrips) {
+  const auto verify_strips = [&](std::size_t bytes, std::int64_t rows, std::int64_t columns, std::size_t first) {
+    const TransposeSpec spec{.element_bytes = bytes, .rows = rows, .columns = columns, .batch = 2};
+    TransposeSpec pitched = spec, short_of_both = spec;
+    pitched.in_pitch = columns + 3;
+    pitched.out_pitch = rows + 5;
+    short_of_both.batch = 1;
+    short_of_both.rows -= rows / 5;
+    short_of_both.columns -= columns / 5;
+    const auto size = static_cast<std::uint32_t>(bytes);
+    const auto is_of_strips = [](const Policy& policy) {
+      return policy.as<TransposePolicy>().staging == Staging::strips;
+    };
+    verify(transpose_problem(spec, size, false), first, step(7),
+           {transpose_problem(pitched, size, false), transpose_problem(short_of_both, size, false)}, is_of_strips);
+  };
+  for (const bool is_low : {true, false}) {
+    const auto verify_both = [&](std::size_t bytes, std::int64_t across, std::int64_t along, std::size_t first) {
+      if (is_low) verify_strips(bytes, across, along, first);
+      else verify_strips(bytes, along, across, first);
+    };
+    verify_both(1, 31, 2049, 0);
+    verify_both(2, 1, 9001, 1);
+    verify_both(2, 7, 4001, 2);
+    verify_both(2, 31, 1301, 3);
+    verify_both(2, 62, 1001, 4);
+    verify_both(4, 20, 777, 5);
+    verify_both(4, 31, 19, 6);
+    verify_both(8, 13, 501, 7);
+  }
+}
+
 TEST_F(MovedPolicies, OfCopiesAreRight) {
   verify(copy_problem({.element_bytes = 4, .columns = 70001}), 0, step(8));
   verify(copy_problem({.element_bytes = 2, .rows = 50, .columns = 333, .in_pitch = 341, .out_pitch = 349}), 1, step(8));

@@ -122,19 +122,33 @@ TEST(MovedFamilies, LeaveAPolicyForEveryShape) {
         }
 }
 
+/// How many of a problem's policies have this staging.
+std::ptrdiff_t policies_with(Staging staging, const Problem& problem) {
+  const std::vector<Policy> policies = allowed_policies(problem, h100_facts());
+  return std::count_if(policies.begin(), policies.end(),
+                       [&](const Policy& policy) { return policy.as<TransposePolicy>().staging == staging; });
+}
+
 TEST(MovedFamilies, OnlyRowsThatAreNotAlignedAreShifted) {
-  const auto shifted = [](const Problem& problem) {
-    const std::vector<Policy> policies = allowed_policies(problem, h100_facts());
-    return std::count_if(policies.begin(), policies.end(),
-                         [&](const Policy& policy) { return policy.as<TransposePolicy>().staging == Staging::shifted; });
-  };
   for (const std::size_t bytes : {1, 2, 4, 8}) {
-    EXPECT_GE(shifted(matrix(bytes, 12289, 4097)), 8) << bytes;
-    EXPECT_EQ(shifted(matrix(bytes, 12288, 4096)), 0) << bytes;
-    EXPECT_EQ(shifted(matrix(bytes, 1000003, 7)), 0) << bytes;
-    EXPECT_EQ(shifted(matrix(bytes, 8193, 8193, true)), 0) << bytes;
+    EXPECT_GE(policies_with(Staging::shifted, matrix(bytes, 12289, 4097)), 8) << bytes;
+    EXPECT_EQ(policies_with(Staging::shifted, matrix(bytes, 12288, 4096)), 0) << bytes;
+    EXPECT_EQ(policies_with(Staging::shifted, matrix(bytes, 1000003, 7)), 0) << bytes;
+    EXPECT_EQ(policies_with(Staging::shifted, matrix(bytes, 8193, 8193, true)), 0) << bytes;
   }
-  EXPECT_EQ(shifted(matrix(16, 12289, 4097)), 0);
+  EXPECT_EQ(policies_with(Staging::shifted, matrix(16, 12289, 4097)), 0);
+}
+
+TEST(MovedFamilies, OnlyShortRowsThatAreNotAlignedAreMovedInStrips) {
+  for (const std::size_t bytes : {1, 2, 4, 8}) {
+    EXPECT_GE(policies_with(Staging::strips, matrix(bytes, 7, 1048577)), 3) << bytes;
+    EXPECT_GE(policies_with(Staging::strips, matrix(bytes, 1000003, 7)), 3) << bytes;
+    EXPECT_EQ(policies_with(Staging::strips, matrix(bytes, 12289, 4097)), 0) << bytes;
+    EXPECT_EQ(policies_with(Staging::strips, matrix(bytes, 16, 1 << 20)), 0) << bytes;
+  }
+  for (const std::size_t bytes : {1, 2, 4})
+    EXPECT_GE(policies_with(Staging::strips, matrix(bytes, 31, 1048577)), 3) << bytes;
+  EXPECT_EQ(policies_with(Staging::strips, matrix(16, 31, 1048577)), 0);
 }
 
 TEST(MovedFamilies, ThePoliciesAreThoseOfAllThatShareAWinner) {

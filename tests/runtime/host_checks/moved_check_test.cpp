@@ -70,7 +70,7 @@ TEST(MovedCheck, TransposesAreClean) {
     bool in_place;
     TransposePolicy policy;
   };
-  constexpr Staging kShared = Staging::shared, kShifted = Staging::shifted;
+  constexpr Staging kShared = Staging::shared, kShifted = Staging::shifted, kStrips = Staging::strips;
   using Vector = TransposePolicy::Vector;
   using Aspect = TransposePolicy::Aspect;
   using Order = TransposePolicy::Order;
@@ -85,6 +85,10 @@ TEST(MovedCheck, TransposesAreClean) {
                           Case{16, 33, 40, false, {kShared, Vector::widest, 4, Aspect::square, 128, Order::rows}},
                           Case{2, 131, 199, false, {kShifted, Vector::widest, 16, Aspect::square, 256, Order::columns}},
                           Case{4, 101, 67, false, {kShifted, Vector::widest, 16, Aspect::tall, 128, Order::rows}},
+                          Case{2, 31, 1001, false, {kStrips, Vector::widest, 8, Aspect::square, 128, Order::rows}},
+                          Case{4, 6, 1999, false, {kStrips, Vector::widest, 8, Aspect::square, 128, Order::rows}},
+                          Case{2, 999, 31, false, {kStrips, Vector::widest, 8, Aspect::square, 256, Order::rows}},
+                          Case{1, 2999, 12, false, {kStrips, Vector::widest, 8, Aspect::square, 128, Order::rows}},
                           Case{4, 100, 100, true, {kShared, Vector::widest, 8, Aspect::square, 64, Order::rows}},
                           Case{2, 97, 97, true, {kShared, Vector::widest, 4, Aspect::square, 64, Order::rows}}}) {
     if (!in_share(turn++)) continue;
