@@ -48,7 +48,13 @@ struct Layout : ColumnsLayout {
          reason_if(shifts && is_aligned(problem), "rows that begin with a pack need not be shifted"),
          reason_if(shifts && threads_per_column >= pack_elements, "threads whose rows begin alike have whole packs"),
          reason_if(shifts && may_fold, "short rows are no shorter for it"),
-         reason_if(shifts && pack_bytes < 4, "packs of less than a word"), check_static_smem(states_bytes)});
+         reason_if(shifts && pack_bytes < 4, "packs of less than a word"), check_static_smem(smem_bytes())});
+  }
+
+  /// The States of each row of threads, with gaps (ColumnTiling::slot()).
+  std::int64_t smem_bytes() const {
+    const std::int64_t gap = state <= 4 ? 32 : state <= 8 ? 16 : state <= 16 ? 8 : 4;
+    return threads_per_column * (columns + (columns - 1) / gap) * state;
   }
 
   /// The type that takes columns with `sharing` threads each.
@@ -72,7 +78,9 @@ struct Layout : ColumnsLayout {
                             columns_type(threads_per_column, pack_elements, unroll, may_fold),
                         {entry("Columns::reduce")});
     unit.source += fmt::format(
-        "static_assert(Columns::kTileColumns == {}, \"host and device disagree on the tile\");\n", columns);
+        "static_assert(Columns::kTileColumns == {} && Columns::kSmemBytes == {},\n"
+        "              \"host and device disagree on the tile\");\n",
+        columns, smem_bytes());
     if (is_split()) unit.entries.push_back(combining_entry(combining_block(), values_of(problem)));
     return unit;
   }
@@ -153,7 +161,8 @@ constexpr std::array<PruneRule<View>, 5> kBoundsRules{{
        const int packs = v.unroll * (v.staging == Staging::shifted ? 2 : 1);
        return v.min_blocks == MinBlocks::one && (packs < 8 || v.block_threads > 512);
      }},
-    {"a thread has loads enough of its own, or takes no more registers than 1024 threads leave", "99.8 % (H100, prune_rules)",
+    {"a thread has loads enough of its own, or takes no more registers than 1024 threads leave",
+     "99.8 % (H100, prune_rules)",
      [](const View& v) { return v.min_blocks == MinBlocks::one_half && !v.wants_1024_threads(); }},
     {"threads of few tiles want 1024 of them on an SM", kNotMeasured,
      [](const View& v) { return v.min_blocks != MinBlocks::one_half && v.wants_1024_threads() && !is_host(v.facts); }},

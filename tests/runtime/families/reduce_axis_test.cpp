@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 
@@ -301,6 +302,17 @@ TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
             "128, 1; 128")
       << "would spill";
   EXPECT_EQ(bounds(DType::f64, 4, four), "128") << "would spill";
+}
+
+TEST(ReduceAxisFamilies, StatesOfColumnsHaveGapsBehindEvery128Bytes) {
+  const auto smem = [](ReduceOp op) {
+    const Problem problem = reduce_columns_problem({.op = op, .dtype = DType::f16}, {.reduced = 5000, .inner = 4096});
+    const std::string policy = "block_threads=256 threads_per_column=16 unroll=4 scope=grid min_blocks=unset";
+    const std::string source = problem.family->unit(problem, problem.family->space().parse(policy).value()).source;
+    return std::atoi(source.c_str() + source.find("kSmemBytes == ") + 14);
+  };
+  EXPECT_EQ(smem(ReduceOp::sum), 16 * (128 + 3) * 4);
+  EXPECT_EQ(smem(ReduceOp::logsumexp), 16 * (128 + 7) * 8);
 }
 
 TEST(ReduceAxisFamilies, PacksAreRealignedWhereRowsBeginAnywhereAndFewThreadsShareThem) {
