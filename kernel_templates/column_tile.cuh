@@ -70,6 +70,14 @@ struct ColumnTiling {
                 "a thread's packs begin at the same columns in all its rows");
   static_assert(!kShiftedLoads || kPackElements > 1);
 
+  /// The place of a column's State in a row of shared memory. One place is left out behind every 128 bytes, so that the
+  /// threads of a warp, whose columns are packs apart, store their States without bank conflicts.
+  static __device__ constexpr unsigned slot(unsigned column) { return column + column / kStatesOfBanks; }
+  static constexpr unsigned kStatesOfBanks = sizeof(typename Op::State) <= 4 ? 32
+                                             : sizeof(typename Op::State) <= 8 ? 16
+                                             : sizeof(typename Op::State) <= 16 ? 8 : 4;
+  static constexpr unsigned kSlots = kTileColumns + (kTileColumns - 1) / kStatesOfBanks;
+
   /// A pack as it is loaded.
   using Loaded = typename Select<kShiftedLoads, PackAcross<In, kPackElements>, ElementPack>::type;
 

@@ -6,6 +6,8 @@
 
 namespace hone {
 
+inline constexpr unsigned kPartsAtOnce = 4;  ///< that a thread loads: usually all of its parts, in one trip to L2
+
 /// Partial p of output o is at [p · outputs + o], so that neighbouring threads load coalesced. A block has kOutputs
 /// neighbouring outputs and kBlockThreads ÷ kOutputs threads per output. An output has kValues elements of `out`.
 template <class Op, unsigned kBlockThreads, unsigned kOutputs, class Out, unsigned kValues>
@@ -17,9 +19,16 @@ __device__ void combine_parts(const PartsArguments& all) {
   pdl_release_then_wait();
   const unsigned output = blockIdx.x * kOutputs + threadIdx.x % kOutputs;
   const unsigned parts = output < all.outputs ? all.parts : 0;
-  of_thread[threadIdx.x] =
-      combine_published<Op>(partials_in<State>(const_cast<void*>(all.workspace)) + output, threadIdx.x / kOutputs,
-                            parts, kThreadsPerOutput, all.outputs);
+  const State* const partials = partials_in<State>(const_cast<void*>(all.workspace)) + output;
+  State state = Op::identity();
+  for (unsigned first = threadIdx.x / kOutputs; first < parts; first += kPartsAtOnce * kThreadsPerOutput) {
+    const Array<State, kPartsAtOnce> some([&](unsigned i) {
+      const unsigned part = first + i * kThreadsPerOutput;
+      return part < parts ? load_from_l2(partials + part * all.outputs) : Op::identity();
+    });
+    state = Op::combine(state, Op::of_states(some.values, kPartsAtOnce, 1));
+  }
+  of_thread[threadIdx.x] = state;
   __syncthreads();
   const SmemCombine<Op, kBlockThreads, kThreadsPerOutput, kOutputs> smem(of_thread, kOutputs);
   if (threadIdx.x < kOutputs && output < all.outputs)

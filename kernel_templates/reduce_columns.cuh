@@ -35,11 +35,14 @@ struct ColumnReduce {
   static constexpr unsigned kLanes = Tiling::kLanes, kTileColumns = Tiling::kTileColumns;
   static constexpr bool kWritesPacks =
       kThreadsPerOutput == 1 && kStarts != RowStarts::phase_matched && !kFolds && kValues == 1;
+  static constexpr unsigned kThreadColumns = (kTileColumns + kBlockThreads - 1) / kBlockThreads;
+  using ThreadStates = Array<State, kThreadColumns>;
   static constexpr unsigned kManyFolds = 32;  ///< from here on folds are combined in two steps
   static constexpr unsigned kFoldsLeft = 8;   ///< after the first step
+  static constexpr unsigned kSmemBytes = kThreadsPerOutput * Tiling::kSlots * sizeof(State);
 
   static __device__ void reduce(const ColumnsArguments& all) {
-    __shared__ State of_column[kThreadsPerOutput][kTileColumns];
+    __shared__ State of_column[kThreadsPerOutput][Tiling::kSlots];
     const In* const in = static_cast<const In*>(all.in);
     Out* const out = static_cast<Out*>(all.out);
     const unsigned parts = kSplitsRows ? all.parts : 1;
@@ -63,10 +66,19 @@ struct ColumnReduce {
       }
       columns.stage(tile, of_column);
       __syncthreads();
-      combine_row_lanes(in, tile, of_column);
-      unsigned folds = 1;
-      if constexpr (kFolds) folds = combine_folds(tile, of_column[0]);
-      finish(of_column[0], folds, all, tile, slice * all.inner + column);
+      const ThreadStates combined = combine_row_lanes(in, tile, of_column);
+      const unsigned long long output = slice * all.inner + column;
+      if constexpr (kFolds) {
+        State* const states = of_column[0];
+        __syncthreads();
+        for_thread_columns(tile, [&](unsigned i, unsigned c) { states[c] = combined.values[i]; });
+        const unsigned folds = combine_folds(tile, states);
+        Tiling::for_columns(tile.inner, [&](unsigned c) {
+          finish(Op::of_states(&states[c], folds, tile.inner), all, tile, output + c);
+        });
+      } else {
+        for_thread_columns(tile, [&](unsigned i, unsigned c) { finish(combined.values[i], all, tile, output + c); });
+      }
       __syncthreads();
     }
   }
@@ -110,12 +122,23 @@ struct ColumnReduce {
     return columns;
   }
 
-  /// Combines the States of each column into row 0 of `of_column`. Part 0 adds the rows that were not loaded in packs.
-  static __device__ void combine_row_lanes(const In* in, const Tile& tile,
-                                           State (&of_column)[kThreadsPerOutput][kTileColumns]) {
-    const SmemCombine<Op, kBlockThreads, kThreadsPerOutput, kTileColumns> smem(of_column[0], tile.width);
-    Tiling::for_columns(tile.width, [&](unsigned c) {
-      State state = smem.combined(c);
+  /// Calls act(i, column) for each column of the tile that a thread combines: the i-th is i · kBlockThreads behind the
+  /// first.
+  static __device__ void for_thread_columns(const Tile& tile, const auto& act) {
+    unrolled<kThreadColumns>([&](unsigned i) {
+      const unsigned c = threadIdx.x + i * kBlockThreads;
+      if (c < tile.width) act(i, c);
+    });
+  }
+
+  /// Combines the States of each column. Part 0 adds the rows that were not loaded in packs.
+  static __device__ ThreadStates combine_row_lanes(const In* in, const Tile& tile,
+                                                   State (&of_column)[kThreadsPerOutput][Tiling::kSlots]) {
+    const SmemCombine<Op, kBlockThreads, kThreadsPerOutput, Tiling::kSlots> smem(of_column[0],
+                                                                                 Tiling::slot(tile.width - 1) + 1);
+    ThreadStates combined([](unsigned) { return Op::identity(); });
+    for_thread_columns(tile, [&](unsigned i, unsigned c) {
+      State state = smem.combined(Tiling::slot(c));
       for (Offset row = 0; tile.part == 0 && row < tile.rows; ++row) {
         if (row == tile.row_of_packs && tile.row_of_packs < tile.last_of_packs) row = tile.last_of_packs;
         const Offset offset = tile.first + row * tile.pitch + c;
@@ -123,8 +146,9 @@ struct ColumnReduce {
         const Index fold = kFolds ? c / tile.inner : 0;
         state = Op::combine(state, Op::of(in[offset], static_cast<Index>(row) * tile.folds + fold));
       }
-      of_column[0][c] = state;
+      combined.values[i] = state;
     });
+    return combined;
   }
 
   /// The first step for many folds: combines them into kFoldsLeft, which lie first. Returns the folds that are left.
@@ -139,15 +163,11 @@ struct ColumnReduce {
     return kFoldsLeft;
   }
 
-  /// Combines `folds` columns per output, and writes or publishes the tile's outputs, the first of which is `output`.
-  static __device__ void finish(const State* states, unsigned folds, const ColumnsArguments& all, const Tile& tile,
+  /// Writes or publishes the State of an output.
+  static __device__ void finish(const State& state, const ColumnsArguments& all, const Tile& tile,
                                 unsigned long long output) {
-    const unsigned width = kFolds ? tile.inner : tile.width;
-    Tiling::for_columns(width, [&](unsigned c) {
-      const State state = Op::of_states(&states[c], folds, tile.inner);
-      if (tile.parts != 1) partials_in<State>(all.workspace)[tile.part * all.outer * all.inner + output + c] = state;
-      else Op::write(state, static_cast<Index>(all.reduced), static_cast<Out*>(all.out) + (output + c) * kValues);
-    });
+    if (tile.parts != 1) partials_in<State>(all.workspace)[tile.part * all.outer * all.inner + output] = state;
+    else Op::write(state, static_cast<Index>(all.reduced), static_cast<Out*>(all.out) + output * kValues);
   }
 };
 

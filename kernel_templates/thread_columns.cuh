@@ -78,11 +78,11 @@ struct ThreadColumns {
   }
 
   /// Stores the States in shared memory, where the threads that share the columns are combined.
-  __device__ void stage(const Tile& tile, State (&of_column)[Tiling::kThreadsPerOutput][Tiling::kTileColumns]) const {
+  __device__ void stage(const Tile& tile, State (&of_column)[Tiling::kThreadsPerOutput][Tiling::kSlots]) const {
 #pragma unroll
     for (int e = 0; e < static_cast<int>(kPackElements); ++e)
       if (column + e >= 0 && column + e < static_cast<int>(tile.width))
-        of_column[threadIdx.x / Tiling::kLanes][column + e] = states[e];
+        of_column[threadIdx.x / Tiling::kLanes][Tiling::slot(static_cast<unsigned>(column + e))] = states[e];
   }
 
   /// Writes the results over `reduced` rows straight from registers; `out` belongs to the tile's first column.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -32,6 +33,12 @@ constexpr double kPipelineFillLatenciesOfLogsumexp = 6;
 /// A tile's row: shorter ones are not worth a memory transaction.
 constexpr std::int64_t kLeastRowBytes = 128;
 
+/// Where rows begin anywhere, a tile's row shares sectors with the tiles beside it. The narrower it is, the more
+/// traffic: 1 + (this ÷ its bytes)². Sums of 12289 x 4097, less 1.5 µs where a second kernel joins blocks: of f16 by
+/// rows of 112, 496 and 1008 bytes 42.7, 35.4 and 35.9 µs, of f32 by 240 and 504 bytes 72.5 and 67.9 (H100, CUDA 13.0,
+/// 2026-11-26). That the 74 and 69 narrow tiles also leave SMs idle was not told apart.
+constexpr double kSharedEdgeBytes = 58;
+
 /// A policy on a problem.
 struct Layout : ColumnsLayout {
   using ColumnsLayout::ColumnsLayout;
@@ -48,7 +55,13 @@ struct Layout : ColumnsLayout {
          reason_if(shifts && is_aligned(problem), "rows that begin with a pack need not be shifted"),
          reason_if(shifts && threads_per_column >= pack_elements, "threads whose rows begin alike have whole packs"),
          reason_if(shifts && may_fold, "short rows are no shorter for it"),
-         reason_if(shifts && pack_bytes < 4, "packs of less than a word"), check_static_smem(states_bytes)});
+         reason_if(shifts && pack_bytes < 4, "packs of less than a word"), check_static_smem(smem_bytes())});
+  }
+
+  /// The States of each row of threads, with gaps (ColumnTiling::slot()).
+  std::int64_t smem_bytes() const {
+    const std::int64_t gap = state <= 4 ? 32 : state <= 8 ? 16 : state <= 16 ? 8 : 4;
+    return threads_per_column * (columns + (columns - 1) / gap) * state;
   }
 
   /// The type that takes columns with `sharing` threads each.
@@ -71,7 +84,9 @@ struct Layout : ColumnsLayout {
                             columns_type(threads_per_column, pack_elements, unroll, may_fold),
                         {kernel_entry("Columns::reduce", *this)});
     unit.source += fmt::format(
-        "static_assert(Columns::kTileColumns == {}, \"host and device disagree on the tile\");\n", columns);
+        "static_assert(Columns::kTileColumns == {} && Columns::kSmemBytes == {},\n"
+        "              \"host and device disagree on the tile\");\n",
+        columns, smem_bytes());
     if (is_split()) unit.entries.push_back(combining_entry(combining_block(), op_of(problem).outputs));
     return unit;
   }
@@ -91,6 +106,8 @@ struct Layout : ColumnsLayout {
                                           ? kPipelineFillLatenciesOfLogsumexp
                                           : kPipelineFillLatencies;
     }
+    if (!is_aligned(problem) && slice_tiles > 1)
+      shape.traffic = 1 + std::pow(kSharedEdgeBytes / static_cast<double>(columns * element), 2);
     const std::int64_t used_columns = std::min(columns, folds * axis.inner);
     shape.bytes_in_flight_per_block = at_least_one(std::min(tile_rows, rows) * used_columns * element);
     return shape;
@@ -152,7 +169,8 @@ constexpr std::array<PruneRule<View>, 5> kBoundsRules{{
        const int packs = v.unroll * (v.staging == Staging::shifted ? 2 : 1);
        return v.min_blocks == MinBlocks::one && (packs < 8 || v.block_threads > 512);
      }},
-    {"a thread has loads enough of its own, or takes no more registers than 1024 threads leave", "99.8 % (H100, prune_rules)",
+    {"a thread has loads enough of its own, or takes no more registers than 1024 threads leave",
+     "99.8 % (H100, prune_rules)",
      [](const View& v) { return v.min_blocks == MinBlocks::one_half && !v.wants_1024_threads(); }},
     {"threads of few tiles want 1024 of them on an SM", kNotMeasured,
      [](const View& v) { return v.min_blocks != MinBlocks::one_half && v.wants_1024_threads() && !is_host(v.facts); }},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 
@@ -301,6 +302,35 @@ TEST(ReduceAxisFamilies, ColumnsOfFewRowsLeaveRegistersForManyThreads) {
             "128, 1; 128")
       << "would spill";
   EXPECT_EQ(bounds(DType::f64, 4, four), "128") << "would spill";
+}
+
+TEST(ReduceAxisFamilies, StatesOfColumnsHaveGapsBehindEvery128Bytes) {
+  const auto smem = [](ReduceOp op) {
+    const Problem problem = reduce_columns_problem({.op = op, .dtype = DType::f16}, {.reduced = 5000, .inner = 4096});
+    const std::string policy = "block_threads=256 threads_per_column=16 unroll=4 scope=grid min_blocks=unset";
+    const std::string source = problem.family->unit(problem, problem.family->space().parse(policy).value()).source;
+    return std::atoi(source.c_str() + source.find("kSmemBytes == ") + 14);
+  };
+  EXPECT_EQ(smem(ReduceOp::sum), 16 * (128 + 3) * 4);
+  EXPECT_EQ(smem(ReduceOp::logsumexp), 16 * (128 + 7) * 8);
+}
+
+TEST(ReduceAxisFamilies, NarrowTilesOfColumnsThatBeginAnywhereReadMore) {
+  const auto traffic = [](std::int64_t inner, const std::string& policy) {
+    const Problem problem = reduce_columns_problem({.dtype = DType::f16}, {.reduced = 12289, .inner = inner});
+    const Policy parsed = problem.family->space().parse("block_threads=512 " + policy + " min_blocks=unset").value();
+    return problem.family->shape(problem, parsed).traffic;
+  };
+  const std::string narrow = "threads_per_column=64 unroll=8 scope=block staging=direct";
+  EXPECT_NEAR(traffic(4097, narrow), 1.27, 0.01);
+  EXPECT_NEAR(traffic(4097, "threads_per_column=16 unroll=8 scope=grid"), 1.01, 0.01);
+  EXPECT_EQ(traffic(4096, narrow), 1) << "rows are aligned";
+  EXPECT_EQ(traffic(7, "threads_per_column=64 unroll=8 scope=grid"), 1) << "a tile has whole rows";
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::logsumexp}) {
+    const Problem problem = reduce_columns_problem({.op = op, .dtype = DType::f16}, {.reduced = 12289, .inner = 4097});
+    const auto first = rank_policies(h100_facts(), problem).policies.at(0).policy.as<ColumnsPolicy>();
+    EXPECT_EQ(first.scope, Scope::grid) << "37 us where narrow tiles take 43 (H100)";
+  }
 }
 
 TEST(ReduceAxisFamilies, PacksAreRealignedWhereRowsBeginAnywhereAndFewThreadsShareThem) {
