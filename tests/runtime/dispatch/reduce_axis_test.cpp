@@ -171,7 +171,7 @@ TEST_F(ReduceAxis, BadArgumentsAreNamed) {
     expect_refused(rows({}, {8, 8}, in.data, nullptr), "'out' is null");
     expect_refused(rows({}, {8, 7}, bytes + 2, out.data()), "not aligned to 4 bytes");
     expect_refused(rows({.op = ReduceOp::dot}, {8, 8}, in.data, out.data()), "tuned_dot()");
-    expect_refused(rows({.op = ReduceOp::argmin}, {8, 0}, in.data, out.data()), "of no elements");
+    expect_refused(rows({.op = ReduceOp::argmin}, {8, 0}, in.data, out.data()), "no elements");
     expect_refused(rows({.op = ReduceOp::logsumexp, .dtype = DType::i32}, {8, 8}, in.data, out.data()), "not defined");
     expect_refused(rows({.result = DType::i64}, {8, 8}, in.data, out.data()), "cannot be stored as i64");
     expect_refused(rows({.dtype = static_cast<DType>(77)}, {8, 8}, in.data, out.data()), "there is no dtype 77");
