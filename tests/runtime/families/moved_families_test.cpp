@@ -151,6 +151,18 @@ TEST(MovedFamilies, OnlyShortRowsThatAreNotAlignedAreMovedInStrips) {
   EXPECT_EQ(policies_with(Staging::strips, matrix(16, 31, 1048577)), 0);
 }
 
+TEST(MovedFamilies, VectorsAreExpectedToBeFasterThanSingleBytesAndPairs) {
+  const auto first = [](const Problem& problem) {
+    return rank_policies(test::h100_facts(), problem).policies.at(0).policy.as<TransposePolicy>().staging;
+  };
+  for (const std::size_t bytes : {1, 2}) {
+    EXPECT_EQ(first(matrix(bytes, 31, 1048577)), Staging::strips);
+    EXPECT_EQ(first(matrix(bytes, 1048577, 31)), Staging::strips);
+    EXPECT_EQ(first(matrix(bytes, 12289, 4097)), Staging::shifted);
+  }
+  EXPECT_EQ(first(matrix(2, 8192, 8192)), Staging::shared) << "rows are aligned";
+}
+
 TEST(MovedFamilies, ThePoliciesAreThoseOfAllThatShareAWinner) {
   for (const Problem& problem : {matrix(4, 1 << 20, 8), matrix(2, 5, 1 << 20), matrix(4, 8192, 8192)}) {
     Problem other = problem;
