@@ -153,7 +153,7 @@ TEST(MovedFamilies, OnlyShortRowsThatAreNotAlignedAreMovedInStrips) {
 
 TEST(MovedFamilies, VectorsAreExpectedToBeFasterThanSingleBytesAndPairs) {
   const auto first = [](const Problem& problem) {
-    return rank_policies(test::h100_facts(), problem).policies.at(0).policy.as<TransposePolicy>().staging;
+    return rank_policies(h100_facts(), problem).policies.at(0).policy.as<TransposePolicy>().staging;
   };
   for (const std::size_t bytes : {1, 2}) {
     EXPECT_EQ(first(matrix(bytes, 31, 1048577)), Staging::strips);
