@@ -104,6 +104,12 @@ StoreError store_error(const std::filesystem::path& path, StoreFault fault, std:
                                 advice.empty() ? text.advice : advice));
 }
 
+void refuse_all_damaged(const std::filesystem::path& path, std::int64_t intact, std::int64_t damaged) {
+  if (intact > 0 || damaged == 0) return;
+  throw store_error(path, StoreFault::corrupt,
+                    damaged == 1 ? "its one winner is damaged" : fmt::format("all {} winners are damaged", damaged));
+}
+
 StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection) {
   if (connection == nullptr) return store_error(path, StoreFault::failed, "out of memory");
   const int code = sqlite3_extended_errcode(connection);
