@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <cerrno>
@@ -11,6 +12,7 @@
 #include <system_error>
 
 #include "cache/guarded_vfs.h"
+#include "cache/shell_quoted.h"
 #include "cache/shipped_winners.h"
 
 namespace hone::cache {
@@ -19,19 +21,19 @@ namespace {
 struct FaultText {
   StoreFault fault;
   std::string_view found;
-  std::string_view advice;
+  std::string_view advice;  ///< {}: repair_command()
 };
 
 constexpr std::array<FaultText, 11> kFaultTexts{{
     {StoreFault::unopenable, "cannot be opened", "check the path and its permissions, or name another file"},
     {StoreFault::not_a_database, "is a file of another kind", "name another file"},
     {StoreFault::foreign, "is an SQLite database, but not Hone's",
-     "name another file, or if it was Hone's save its rows with hone cache repair"},
+     "name another file, or if it was Hone's save its rows with: {}"},
     {StoreFault::newer, "was written by a newer Hone", "use that one, or name another file"},
     {StoreFault::read_only, "cannot be written to", "make it and its folder writable, or name another file"},
     {StoreFault::busy, "is locked by another process", "try again when that is done, or name another file"},
     {StoreFault::corrupt, "is damaged",
-     "save what is intact with hone cache repair, delete it (its winners are tuned again), or name another file"},
+     "delete it (its winners are tuned again), name another file, or save what is intact with: {}"},
     {StoreFault::full, "has no space left to grow", "free some, or name a file elsewhere"},
     {StoreFault::untrusted, "is not trusted with code",
      "give it and its folders to yourself or to root with nobody else able to write (chmod go-w), or name another"
@@ -77,14 +79,26 @@ int last_errno(sqlite3* connection) {
   return of_file;
 }
 
+bool is_write_error(int extended_code) {
+  return extended_code == SQLITE_IOERR_WRITE || extended_code == SQLITE_IOERR_TRUNCATE;
+}
+
+bool is_file_size_limited() {
+  ::rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 StoreFault fault_of(int extended_code, int system_errno) {
   // SQLite calls only ENOSPC "full"; a quota and a limit on the file's size are the same to the user.
-  const bool is_write_error = extended_code == SQLITE_IOERR_WRITE || extended_code == SQLITE_IOERR_TRUNCATE;
-  if (is_write_error && (system_errno == EDQUOT || system_errno == EFBIG)) return StoreFault::full;
+  if (is_write_error(extended_code) && (system_errno == EDQUOT || system_errno == EFBIG)) return StoreFault::full;
   for (const CodeFault& entry : kCodeFaults) {
     if (entry.code == extended_code || entry.code == (extended_code & 0xff)) return entry.fault;
   }
   return StoreFault::failed;
+}
+
+std::string repair_command(const std::filesystem::path& path) {
+  return "hone cache repair --cache " + shell_quoted(path.native());
 }
 
 /// As hone cache export --text writes it.
@@ -101,13 +115,22 @@ StoreError store_error(const std::filesystem::path& path, StoreFault fault, std:
   const FaultText& text = kFaultTexts[static_cast<std::size_t>(fault)];
   return StoreError(fault, path, std::string(detail),
                     fmt::format("the cache {} {}: {}; {}", path.native(), text.found, detail,
-                                advice.empty() ? text.advice : advice));
+                                advice.empty() ? fmt::format(fmt::runtime(text.advice), repair_command(path))
+                                               : std::string(advice)));
+}
+
+void refuse_all_damaged(const std::filesystem::path& path, std::int64_t intact, std::int64_t damaged) {
+  if (intact > 0 || damaged == 0) return;
+  throw store_error(path, StoreFault::corrupt,
+                    damaged == 1 ? "its one winner is damaged" : fmt::format("all {} winners are damaged", damaged));
 }
 
 StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection) {
   if (connection == nullptr) return store_error(path, StoreFault::failed, "out of memory");
   const int code = sqlite3_extended_errcode(connection);
-  const int system_errno = last_errno(connection);
+  int system_errno = last_errno(connection);
+  // If the journal could not grow, undoing the transaction has taken the number away.
+  if (system_errno == 0 && is_write_error(code) && is_file_size_limited()) system_errno = EFBIG;
   std::string detail = sqlite3_errmsg(connection);
   const int primary = code & 0xff;
   if (system_errno != 0 && (primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR)) {
@@ -117,7 +140,7 @@ StoreError sqlite_error(const std::filesystem::path& path, sqlite3* connection) 
   if (primary == SQLITE_NOTADB)
     detail += is_text_of_winners(path) ? " but a text of winners to ship: HONE_CACHE_PATH may name it, as NAME.winners"
                                          " (docs/cache.md)"
-                                       : " (if it was Hone's, hone cache repair may save its rows)";
+                                       : " (if it was Hone's, this may save its rows: " + repair_command(path) + ")";
   const bool is_refusal = primary == SQLITE_CANTOPEN || code == SQLITE_IOERR_DELETE;
   if (const std::string refusal = is_refusal ? GuardedVfs::refusal(connection) : ""; !refusal.empty())
     return store_error(path, StoreFault::unopenable, refusal);

@@ -22,6 +22,7 @@ struct CopyCounts {
   std::int64_t damaged_tunings = 0;  ///< winners taken without their trials
   std::int64_t without_code = 0;     ///< winners taken whose code is damaged or was evicted
 
+  std::int64_t intact_winners() const { return added + replaced + kept + unchanged; }
   bool changes_nothing() const { return added + replaced + binaries == 0; }
   CopyCounts& operator+=(const CopyCounts& other);
 };

@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "cache/errors.h"
 #include "cache/maintenance/open_file.h"
 #include "cache/maintenance/scratch_folder.h"
 #include "cache/place.h"
@@ -28,6 +29,7 @@ PassCounts export_entries(const std::filesystem::path& path, const ExportVisitor
     }
     visitor.entry(entry);
   });
+  refuse_all_damaged(path, counts.winners, counts.damaged_winners);
   counts.damaged_binaries = damaged_binaries;
   return counts;
 }

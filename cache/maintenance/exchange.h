@@ -21,7 +21,7 @@ struct ExportVisitor {
 
 /// Visits the intact winners of a file in the order of each_entry(), and their intact binaries once each; none where
 /// `visitor.binary` is empty. One of them is in memory at a time. A file that does not exist has none. Throws
-/// StoreError.
+/// StoreError, also where all winners of a file are damaged.
 PassCounts export_entries(const std::filesystem::path& path, const ExportVisitor& visitor);
 
 /// Collects entries beside a cache file, and then merges them into it. Until merge_into() the file is not touched, not

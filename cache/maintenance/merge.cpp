@@ -21,7 +21,9 @@ CopyCounts merge_in_place(const fs::path& destination_path, std::span<const fs::
   for (const fs::path& source_path : sources) {
     const ReadingFile source(source_path);
     if (source.is_empty()) continue;
-    total += copy_entries(source.connection(), destination.connection(), {.binaries = binaries});
+    const CopyCounts counts = copy_entries(source.connection(), destination.connection(), {.binaries = binaries});
+    refuse_all_damaged(source_path, counts.intact_winners(), counts.damaged_winners);
+    total += counts;
   }
   if (total.changes_nothing()) return total;
   remove_orphans(destination.connection());

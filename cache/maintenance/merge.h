@@ -18,7 +18,8 @@ struct MergeOptions {
 /// and merging once more changes nothing, not one byte. A destination that does not exist is made, and then its bytes
 /// do not depend on the order either.
 ///
-/// Throws StoreError, naming the file that cannot be used; a source that does not exist is one (unopenable).
+/// Throws StoreError, naming the file that cannot be used; a source that does not exist is one (unopenable),
+/// and so is one that has damaged winners alone (corrupt).
 CopyCounts merge(const std::filesystem::path& destination, std::span<const std::filesystem::path> sources,
                  const MergeOptions& options);
 

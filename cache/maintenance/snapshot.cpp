@@ -41,6 +41,7 @@ CopyCounts snapshot(const fs::path& source_path, const fs::path& target_path, co
   on_behalf_of(unfinished, target, [&] {
     WritingFile file(unfinished.path(), Trust::alone);
     if (!source.is_empty()) counts = copy_entries(source.connection(), file.connection(), options);
+    refuse_all_damaged(source_path, counts.intact_winners(), counts.damaged_winners);
     file.commit();
     file.connection().execute("VACUUM");
   });

@@ -78,7 +78,7 @@ Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
   Resolved found = nearest_.serve(problem, cached.untuned, capturing);
   if (!found.plan && on_miss == MissPolicy::error) throw not_tuned(problem);
   if (!found.plan) found = {&tuning_.choose_heuristic(problem, capturing), ChoiceSource::heuristic};
-  if (on_miss == MissPolicy::heuristic) report_untuned(problem);
+  if (on_miss == MissPolicy::heuristic) report_untuned(problem, found.source);
   return found;
 }
 
@@ -111,11 +111,13 @@ std::string Session::Impl::how_to_tune(const Problem& problem, bool is_noted) {
                      core_.device()->name(), shell_quoted(path));
 }
 
-void Session::Impl::report_untuned(const Problem& problem) {
+void Session::Impl::report_untuned(const Problem& problem, ChoiceSource source) {
   const SessionOptions& options = core_.options();
   if (!options.report_untuned || std::exchange(has_reported_untuned_, true)) return;
-  options.report_untuned(fmt::format("no winner was tuned for {} on {} ({}), so a prediction chose the kernel; {}",
-                                     to_string(problem), core_.device()->name(), core_.facts().name,
+  options.report_untuned(fmt::format("no winner was tuned for {} on {} ({}), so {}; {}", to_string(problem),
+                                     core_.device()->name(), core_.facts().name,
+                                     source == ChoiceSource::nearest ? "the winner of the nearest class serves it"
+                                                                     : "a prediction chose the kernel",
                                      how_to_tune(problem, true)));
 }
 

@@ -46,7 +46,7 @@ class Session::Impl {
   Resolved postpone(const Problem& problem);
   Error not_tuned(const Problem& problem);
   std::string how_to_tune(const Problem& problem, bool is_noted);
-  void report_untuned(const Problem& problem);
+  void report_untuned(const Problem& problem, ChoiceSource source);
   void require_unpinned(std::string_view function) const;
   int take_over(std::string_view winners);
 

@@ -23,16 +23,6 @@ std::string read_text(const fs::path& path) {
   throw Error(ErrorCode::io_failed, fmt::format("cannot read the kernel file '{}': {}", path.string(), why));
 }
 
-/// The text of a file, for compilers that get it under another name.
-std::string with_place(const fs::path& path, const std::string& text) {
-  std::string name;
-  for (const char c : path.string()) {
-    if (c == '"' || c == '\\') name += '\\';
-    name += c;
-  }
-  return fmt::format("#line 1 \"{}\"\n{}", name, text);
-}
-
 /// Adds what `text` includes with quotes, and what that includes.
 void add_headers(const fs::path& folder, const std::string& text, std::vector<SourceFile>& headers) {
   static const std::regex kInclude("#[ \t]*include[ \t]*\"([^\"]+)\"");
@@ -42,12 +32,21 @@ void add_headers(const fs::path& folder, const std::string& text, std::vector<So
     const bool leaves = fs::path(name).is_absolute() || name.find("..") != std::string::npos;
     if (is_known || leaves || !fs::is_regular_file(folder / name)) continue;  // the compiler says what is missing
     const std::string included = read_text(folder / name);
-    headers.push_back({name, with_place(folder / name, included)});
+    headers.push_back({name, with_place((folder / name).string(), included)});
     add_headers(folder, included, headers);
   }
 }
 
 }  // namespace
+
+std::string with_place(std::string_view name, std::string_view text) {
+  std::string literal;
+  for (const char c : name) {
+    const bool is_plain = c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '?';
+    literal += is_plain ? std::string(1, c) : fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+  }
+  return fmt::format("#line 1 \"{}\"\n{}", literal, text);
+}
 
 std::string without_comments(std::string_view source) {
   std::string text;
@@ -81,8 +80,10 @@ Unit read_kernel_file(const fs::path& path, std::vector<std::string> entries) {
     throw Error(ErrorCode::not_found, fmt::format("'{}' has no function marked __global__; name the kernel that its "
                                                   "macros make", path.string()));
   }
-  Unit unit{
-      .name = path.filename().string(), .source = with_place(path, text), .headers = {}, .entries = std::move(entries)};
+  Unit unit{.name = path.filename().string(),
+            .source = with_place(path.string(), text),
+            .headers = {},
+            .entries = std::move(entries)};
   add_headers(path.parent_path(), text, unit.headers);
   return unit;
 }

@@ -200,6 +200,8 @@ TEST_F(CacheDamage, CorruptPagesAreNamed) {
   write_bytes(file_, bytes);
   EXPECT_EQ(fault_of([&] { store_.find(query_); }, file_, "is damaged"), StoreFault::corrupt);
   EXPECT_EQ(fault_of([&] { store_.publish(sample_); }, file_, "is damaged"), StoreFault::corrupt);
+  EXPECT_EQ(fault_of([&] { store_.find(query_); }, file_, "hone cache repair --cache " + file_.native()),
+            StoreFault::corrupt);
 }
 
 }  // namespace

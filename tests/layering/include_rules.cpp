@@ -51,7 +51,7 @@ const IncludeRules& house_rules() {
               {.folder = "runtime/device/",
                .may_include = {kPublic, "runtime/device/host/", "runtime/device/cuda/", "runtime/jit/",
                                "kernel_templates/small_float.cuh"}},
-              {.folder = "runtime/problem/", .may_include = {kPublic}},
+              {.folder = "runtime/problem/", .may_include = {kPublic, "cache/shell_quoted.h"}},
               {.folder = "runtime/families/", .may_include = of_families(), .each_below = true},
               {.folder = "runtime/families/combine_ranks/",
                .may_include = of_families({"runtime/families/reduce/", "runtime/families/softmax/"})},

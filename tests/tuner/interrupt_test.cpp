@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -118,6 +120,32 @@ TEST(InterruptWatcher, LeavesNothingBehind) {
   pthread_sigmask(SIG_SETMASK, nullptr, &after);
   EXPECT_EQ(sigismember(&before, SIGINT), sigismember(&after, SIGINT));
   EXPECT_EQ(sigismember(&before, SIGUSR2), sigismember(&after, SIGUSR2));
+}
+
+TEST(HoneCommand, ALimitOfTheFileSizeIsTheReasonWhereverAJournalMeetsIt) {
+  const std::string cache = ::testing::TempDir() + "limited.sqlite", err = ::testing::TempDir() + "limited.err";
+  std::ofstream(cache).close();
+  const auto prune = [&](const std::string& limit) {
+    return std::string(HONE_COMMAND) + " cache prune --cache " + cache + " --limit " + limit + " > /dev/null 2> " + err;
+  };
+  ASSERT_EQ(std::system(prune("20Mi").c_str()), 0);
+  for (int kib = 1; kib <= 12; ++kib) {  // at the end of the transaction, SQLite undoes it before it reports
+    if (std::system(("ulimit -f " + std::to_string(2 * kib) + "; " + prune("10Mi")).c_str()) == 0) break;
+    std::ifstream in(err);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    EXPECT_THAT(text, ::testing::HasSubstr("no space left to grow")) << kib;
+  }
+}
+
+TEST(HoneCommand, OutputThatCannotBeWrittenIsSaidOnceOfFilesToo) {
+  const std::string cache = ::testing::TempDir() + "output.sqlite", err = ::testing::TempDir() + "output.err";
+  std::ofstream(cache).close();
+  const std::string command = HONE_COMMAND " cache export --cache " + cache + " > /dev/full 2> " + err;
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 4);
+  std::ifstream in(err);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_THAT(text, ::testing::HasSubstr("is the disk full?"));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("cannot write")));
 }
 
 TEST(HoneCommand, OutputThatCannotBeWrittenIsCode4) {

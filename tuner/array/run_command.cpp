@@ -251,7 +251,7 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
   SessionOptions chosen = session_options(options.array, context);
   if (chosen.report_untuned)  // the session knows of no kernel file
     chosen.report_untuned = [&](std::string_view) {
-      context.err << fmt::format("hone: no winner was tuned for {} on {}, so a prediction chose the kernel; {}\n",
+      context.err << fmt::format("hone: no winner was tuned for {} on {}, so it is served untuned; {}\n",
                                  problem_label(problem), device->name(),
                                  printable(how_to_tune(problem, chosen)));
     };

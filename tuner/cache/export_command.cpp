@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
+#include <iterator>
 #include <ostream>
 #include <vector>
 
+#include "cache/errors.h"
 #include "cache/identity.h"
 #include "cache/maintenance/exchange.h"
 #include "cache/shipped_winners.h"
@@ -72,6 +74,8 @@ void report(const ExportCounts& counts, const std::filesystem::path& path, const
 ExitCode write_text(const std::filesystem::path& path, const CacheExportOptions& options, const Context& context) {
   std::uint64_t damaged = 0;
   std::vector<cache::StoredWinner> winners = cache::Store(path).winners(&damaged);
+  cache::refuse_all_damaged(path, std::ssize(winners), static_cast<std::int64_t>(damaged));
+  say_damaged(path, damaged, context);
   std::erase_if(winners, [&](const cache::StoredWinner& stored) {
     return !stored.winner.tuned || cache::is_shipped(stored.winner) ||
            !matches_device(stored.key.device, options.device);
@@ -97,9 +101,6 @@ ExitCode write_text(const std::filesystem::path& path, const CacheExportOptions&
   WrittenFile file(target, context.out);
   file.stream() << cache::shipped_text(header, winners);
   file.finish();
-  if (damaged > 0)
-    context.err << fmt::format("hone: {} left out: damaged\n",
-                               count_text(static_cast<std::int64_t>(damaged), "winner"));
   if (!to_standard_output)
     context.out << fmt::format("{} of {} are in {}\n",
                                count_text(static_cast<std::int64_t>(winners.size()), "tuned winner"),

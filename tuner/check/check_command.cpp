@@ -133,7 +133,7 @@ void print_host(const HostCheckReport& report, const HostCheck& check, const Che
         << "  next: describe it in a kernel file, which hone tune takes (docs/own-kernel.md)\n";
     return;
   }
-  out << "  to see it again: " << printable(replay_command(options, check.orders, report.failed_order)) << "\n"
+  out << "  to see it again: " << replay_command(options, check.orders, report.failed_order) << "\n"
       << report.failure << "\n";
 }
 
@@ -195,9 +195,8 @@ void print_policies(const KernelFileCheck& check, const CheckOptions& options, s
       out << fmt::format("  not run after the last of them, which the deadline stopped: {}\n",
                          count_text(check.checks.not_run, "policy"));
     out << fmt::format("  {} of {} policies failed; to see it again: {}\n\n{}\n{}\n", failed.size(),
-                       check.checks.run.size(),
-                       printable(replay_command(options, check.orders, first.report.failed_order)), first.policy,
-                       first.report.failure);
+                       check.checks.run.size(), replay_command(options, check.orders, first.report.failed_order),
+                       first.policy, first.report.failure);
     return;
   }
   const PolicyCheck& any = check.checks.run.front();

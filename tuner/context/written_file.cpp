@@ -158,10 +158,7 @@ std::ostream& WrittenFile::stream() { return standard_output_ ? *standard_output
 
 void WrittenFile::finish() {
   stream().flush();
-  if (standard_output_) {
-    if (!*standard_output_) fail(EIO);
-    return;
-  }
+  if (standard_output_) return;
   if (buffer_->error() != 0 || !own_) fail(buffer_->error());
   if (partial_.empty()) return;
   if (::fsync(descriptor_) != 0) fail(errno);

@@ -30,7 +30,8 @@ class WrittenFile {
   /// Sticks to the first error; finish() throws it.
   std::ostream& stream();
 
-  /// Puts the file in place. Once only.
+  /// Puts the file in place. Once only. What is wrong with the standard output is found at the end of the program, as
+  /// for every command.
   void finish();
 
  private:

@@ -115,7 +115,9 @@ Explanation explain(const cache::WinnerRecord& winner, const cache::TuningRecord
   if (result.winner)
     result.place_of_winner = static_cast<std::size_t>(
         std::count_if(tuning.trials.begin(), tuning.trials.end(), [&](const TrialRecord& trial) {
-          return trial.predicted_us > 0 && trial.predicted_us < result.winner->predicted_us;
+          if (&trial == result.winner || result.winner == result.standard) return false;
+          return &trial == result.standard ||  // the first of those with equal predictions
+                 (trial.predicted_us > 0 && trial.predicted_us < result.winner->predicted_us);
         }));
   return result;
 }

@@ -55,11 +55,11 @@ std::string limit_text(const ExplainedWinner& explained) {
   const DeviceCeilings& ceilings = explained.ceilings;
   const double us = explained.stored.winner.median_us;
   const double gbps = bandwidth_gbps(explained.stored.winner.bytes_moved, us);
-  // Ceilings are measured, too, and so a little below what a winner reaches now and then.
+  // Ceilings are measured, too: a bound that they give may be above the time of the winner, and is then none.
   const std::string floor =
       limit.roofline_us < us
           ? fmt::format("{} µs at least, {} of the time", us_text(limit.roofline_us), share_text(limit.roofline_us, us))
-          : fmt::format("about {} µs, all of the time", us_text(limit.roofline_us));
+          : "all of the time";
   if (limit.memory_us <= 0)
     return fmt::format("{}: {} GB/s, and neither the model nor another winner tells what memory allows; a launch takes "
                        "{}",

@@ -5,11 +5,14 @@
 #include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <ostream>
 #include <system_error>
 #include <vector>
 
+#include "cache/errors.h"
 #include "cache/store.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/context/written_file.h"
@@ -32,6 +35,7 @@ constexpr std::size_t kMostDataBytes = 1'800'000;
 ReportedCache read_cache(const fs::path& path, const FilterOptions& filter) {
   ReportedCache read{.path = path, .all = {}, .named = {}};
   read.all = cache::Store(path).winners(&read.damaged_winners);
+  cache::refuse_all_damaged(path, std::ssize(read.all), static_cast<std::int64_t>(read.damaged_winners));
   const WinnerFilter named(filter, read.all);
   for (std::size_t i = 0; i < read.all.size(); ++i)
     if (named.passes(read.all[i])) read.named.push_back(i);

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -22,6 +24,7 @@
 #include <hone/sdk/absent_gpu.h>
 #include <hone/sdk/transfer.h>
 
+#include "cache/errors.h"
 #include "cache/store.h"
 #include "tuner/campaign/compilers.h"
 #include "tuner/context/cache_path.h"
@@ -55,13 +58,16 @@ std::string class_text(const Problem& problem) {
   return fmt::format("{}, alignment {}, {}", to_string(problem), problem.alignment, name(problem.launch_context));
 }
 
-TunedFile read_tuned(const std::string& file) {
+TunedFile read_tuned(const std::string& file, const Context& context) {
   const std::filesystem::path path = std::filesystem::absolute(file);
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
     throw CommandError(ExitCode::input, fmt::format("'{}' cannot be read: there is no such file", printable(file)));
   const cache::Store store(path);
-  TunedFile tuned{.winners = store.winners(), .classes = {}};
+  std::uint64_t damaged = 0;
+  TunedFile tuned{.winners = store.winners(&damaged), .classes = {}};
+  cache::refuse_all_damaged(path, std::ssize(tuned.winners), static_cast<std::int64_t>(damaged));
+  say_damaged(path, damaged, context);
   std::erase_if(tuned.winners, [](const cache::StoredWinner& stored) {
     return !stored.winner.tuned || stored.key.problem.objective != name(Objective::time);
   });
@@ -203,10 +209,10 @@ ExitCode run_transfer(const TransferOptions& options, const Context& context) {
   if (!options.gpu.empty() && !options.judge.empty())
     throw CommandError(ExitCode::usage, "--gpu predicts for a GPU and --judge for that of its file: give one of them");
   std::optional<TunedFile> native;
-  if (!options.judge.empty()) native = read_tuned(options.judge);
+  if (!options.judge.empty()) native = read_tuned(options.judge, context);
   const std::shared_ptr<Device> device = device_of(options, native);
   const DeviceFacts to = device ? device->facts() : *native->classes.front().winner.device;
-  const TunedFile from = read_tuned(options.from);
+  const TunedFile from = read_tuned(options.from, context);
   std::vector<Transferred> all = transfer(from, to);
   StoredCounts counts;
   std::filesystem::path path;

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ._errors import Error
+from ._paths import AnyPath, path_bytes
 
 
 def command_path() -> str:
@@ -38,7 +39,7 @@ def run_json(*arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-def inspect(*, device: str | None = None, cache: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
+def inspect(*, device: str | None = None, cache: AnyPath | None = None) -> list[dict[str, Any]]:
     """The winners in the cache, one dictionary for each, as ``pandas.DataFrame`` takes them.
 
     Parameters
@@ -55,7 +56,7 @@ def inspect(*, device: str | None = None, cache: str | os.PathLike[str] | None =
     """
     options = [] if device is None else ["--device", device]
     if cache is not None:
-        options += ["--cache", os.fspath(cache)]
+        options += ["--cache", os.fsdecode(path_bytes(cache, "cache"))]
     return [_flat(winner) for winner in run_json("inspect", *options)["winners"]]
 
 

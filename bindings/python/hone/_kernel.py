@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import numbers
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -13,6 +14,7 @@ from . import _native
 from ._arrays import _NAMES, dtype_number
 from ._calls import Array
 from ._errors import NotTunedError
+from ._paths import AnyPath, path_bytes
 from ._session import Session, _budget_ms
 from ._tuning import Explanation, Progress, Tuning, _reported
 
@@ -40,7 +42,7 @@ class Fields(TypedDict, total=False):
     """The fields of docs/own-kernel.md."""
 
     name: str
-    file: str | Path
+    file: AnyPath
     source: str
     entry: str
     parameters: Mapping[str, Sequence[str | int | bool]]
@@ -179,20 +181,18 @@ class Kernel(_native.Kernel):
             None if function is None else self._write_reference,
         )
 
-    def _library_fields(self, fields: Fields) -> list[tuple[str, str]]:
-        found: list[tuple[str, str]] = []
+    def _library_fields(self, fields: Fields) -> list[tuple[str, bytes]]:
+        found: list[tuple[str, bytes]] = []
         for name, value in fields.items():
             if name in ("arguments", "parameters", "extents") or value is None:
                 continue
             if name == "file":
-                found.append((name, str(_beside(self._function, Path(str(value))))))
+                path = Path(os.fsdecode(path_bytes(value, name)))
+                found.append((name, os.fsencode(_beside(self._function, path))))
             elif name == "grid_stride":
-                found.append((name, "true" if value else "false"))
+                found.append((name, b"true" if value else b"false"))
             else:
-                found += [(name, text) for text in _texts([value] if name == "tolerance" else value)]
-        for name, text in found:
-            if "\0" in text:
-                raise ValueError(f"{name} has a null character, where the library's texts end")
+                found += [(name, text.encode()) for text in _texts([value] if name == "tolerance" else value)]
         return found
 
     def _signature_of(self, function: Callable[..., Any] | None) -> inspect.Signature:

@@ -16,7 +16,7 @@ class Session:
         device: str,
         on_miss: int | None,
         tune_budget_ms: int | None,
-        cache: str | None,
+        cache: bytes | None,
         capture_workspaces: int | None,
         cache_read_only: bool,
         validate: bool,
@@ -49,7 +49,7 @@ class Reduction:
 class Kernel:
     def __init__(
         self,
-        fields: Sequence[tuple[str, str]],
+        fields: Sequence[tuple[str, bytes]],
         parameters: Sequence[tuple[str, Sequence[str]]],
         arguments: Sequence[tuple[int, int, str, str | None, str | None, float, int]],
         extents: Sequence[str],

@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 from . import _arrays, _errors, _native
+from ._paths import AnyPath, path_bytes
 
 _ON_MISS = {"tune": 0, "heuristic": 1, "error": 2}
 _OBJECTIVES = {"time": 0, "energy": 1}
@@ -91,7 +92,7 @@ class Session(_native.Session):
         *,
         on_miss: str | None = None,
         tune_budget: float | None = None,
-        cache: str | os.PathLike[str] | None = None,
+        cache: AnyPath | None = None,
         capture_workspaces: int | None = None,
         cache_read_only: bool = False,
         validate: bool = False,
@@ -105,7 +106,7 @@ class Session(_native.Session):
             device,
             None if on_miss is None else _ON_MISS[on_miss],
             None if tune_budget is None else _milliseconds(tune_budget, "tune_budget"),
-            None if cache is None else os.fspath(cache),
+            None if cache is None else path_bytes(cache, "cache"),
             capture_workspaces,
             cache_read_only,
             validate,

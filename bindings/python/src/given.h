@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include <nanobind/nanobind.h>
@@ -33,6 +34,13 @@ struct ArgumentName {
   throw nb::type_error((std::string(name) + ": " + wanted + " is wanted, not the " + type + " " + text).c_str());
 }
 
+/// The text for the C interface, whose texts end at a null character. Raises ValueError for one that has any.
+inline const char* c_text(std::string_view name, std::string_view text) {
+  if (text.find('\0') != std::string_view::npos)
+    throw nb::value_error((std::string(name) + " has a null character, where the library's texts end").c_str());
+  return text.data();
+}
+
 /// Borrowed from the caller for the time of a call. nanobind itself would answer a wrong type with a list of overloads.
 template <class T, ArgumentName kName>
 class Given {
@@ -46,7 +54,12 @@ class Given {
       return PyObject_IsTrue(object_.ptr()) != 0;
     } else {
       T value{};
-      if (nb::try_cast<T>(object_, value)) return value;
+      if (nb::try_cast<T>(object_, value)) {
+        if constexpr (std::is_same_v<T, std::string>) c_text(kName.text, value);
+        return value;
+      }
+      if (std::is_same_v<T, std::string> && PyUnicode_Check(object_.ptr()) != 0)
+        throw nb::value_error((std::string(kName.text) + " has a surrogate, which UTF-8 cannot have").c_str());
       // An int may be larger than every double.
       if (std::is_floating_point_v<T> && PyLong_Check(object_.ptr()) != 0)
         throw nb::value_error((std::string(kName.text) + ": the int is too large, or too small, for a float").c_str());

@@ -4,6 +4,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include "src/given.h"
 #include "src/operands.h"
 #include "src/shortcut.h"
 
@@ -82,22 +83,23 @@ Kernel::Kernel(const std::vector<Field>& fields, const std::vector<Parameter>& p
     hone_kernel_spec* spec;
     ~Destroyed() { hone_kernel_spec_destroy(spec); }
   } const destroyed{spec};
-  for (const auto& [field, value] : fields) check(hone_kernel_spec_add(spec, field.c_str(), value.c_str()));
-  for (const std::string& extent : extents_) check(hone_kernel_spec_add(spec, "extents", extent.c_str()));
+  for (const auto& [field, value] : fields)
+    check(hone_kernel_spec_add(spec, field.c_str(), c_text(field, {value.c_str(), value.size()})));
+  for (const std::string& extent : extents_) check(hone_kernel_spec_add(spec, "extents", c_text("extents", extent)));
   for (const auto& [parameter, values] : parameters) {
     std::vector<const char*> texts;
-    for (const std::string& value : values) texts.push_back(value.c_str());
-    check(
-        hone_kernel_spec_add_parameter(spec, parameter.c_str(), texts.data(), static_cast<std::int32_t>(texts.size())));
+    for (const std::string& value : values) texts.push_back(c_text("parameters", value));
+    check(hone_kernel_spec_add_parameter(spec, c_text("parameters", parameter), texts.data(),
+                                         static_cast<std::int32_t>(texts.size())));
   }
   for (const Argument& argument : arguments_) {
     hone_kernel_argument given;
     check(hone_kernel_argument_init(&given, sizeof given));
     given.kind = argument.kind;
     given.dtype = argument.dtype;
-    given.name = argument.name.c_str();
-    given.elements = argument.elements ? argument.elements->c_str() : nullptr;
-    given.indices_below = argument.indices_below ? argument.indices_below->c_str() : nullptr;
+    given.name = c_text("arguments", argument.name);
+    given.elements = argument.elements ? c_text("elements", *argument.elements) : nullptr;
+    given.indices_below = argument.indices_below ? c_text("indices_below", *argument.indices_below) : nullptr;
     given.value = argument.value;
     given.reference_dtype = argument.reference_dtype;
     check(hone_kernel_spec_add_argument(spec, &given));

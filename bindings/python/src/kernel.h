@@ -25,7 +25,7 @@ class Kernel {
     /// An array with an element for each point of the extents.
     bool has_points() const { return is_array() && !elements; }
   };
-  using Field = std::pair<std::string, std::string>;
+  using Field = std::pair<std::string, nb::bytes>;
   using Parameter = std::pair<std::string, std::vector<std::string>>;
 
   /// `name` is for messages. `places` says where calls that name no argument have each of those that the kernel reads,

@@ -36,8 +36,10 @@ void define_classes(nb::module_& m) {
       .def(
           "__init__",
           [](Session* self, Text<"device"> device, std::optional<std::int32_t> on_miss,
-             std::optional<std::int64_t> budget_ms, std::optional<std::string> cache, Object capture_workspaces,
+             std::optional<std::int64_t> budget_ms, std::optional<nb::bytes> cache_path, Object capture_workspaces,
              Flag<"cache_read_only"> read_only, Flag<"validate"> validate, std::optional<std::int32_t> objective) {
+            std::optional<std::string> cache;
+            if (cache_path) cache = c_text("cache", {cache_path->c_str(), cache_path->size()});
             std::optional<std::int32_t> workspaces;
             if (!capture_workspaces.is_none())
               workspaces = Given<std::int32_t, "capture_workspaces">(capture_workspaces);

@@ -43,15 +43,14 @@ const Array& results_of(const Array& in, std::optional<Array>& given, const Shap
   return out;
 }
 
-void refuse_strides(const char* name) {
-  const std::string message = std::string(name) +
-                              ": no kernel takes these strides for these axes; make the array contiguous, or pass "
-                              "copy=True to have it copied";
+void refuse_strides(const char* name, const char* or_else) {
+  const std::string message =
+      std::string(name) + ": no kernel takes these strides for these axes; pass a contiguous array" + or_else;
   throw nb::value_error(message.c_str());
 }
 
 Array copy_of(const Array& array, const char* name, const CallOptions& options, nb::handle order) {
-  if (!options.copy) refuse_strides(name);
+  if (!options.copy) refuse_strides(name, ", or copy=True to have it copied");
   // The copy is made in the current stream of the array's library, and freed in its order.
   if (array.device != kHost && !options.stream.is_none())
     throw nb::value_error("copy=True copies in the current stream: make that the one to work in instead of stream=");

@@ -24,8 +24,9 @@ std::optional<Array> given_out(nb::handle out);
 /// Checks the caller's array for results, or makes one where there is none. `dtype` is what the call writes.
 const Array& results_of(const Array& in, std::optional<Array>& out, const Shape& shape, std::int32_t dtype);
 
-/// Raises the ValueError for strides that no kernel takes.
-[[noreturn]] void refuse_strides(const char* name);
+/// Raises the ValueError for strides that no kernel takes. `or_else`: what the caller may do instead, for an input of a
+/// call.
+[[noreturn]] void refuse_strides(const char* name, const char* or_else = "");
 
 /// A contiguous copy of an array whose strides no kernel takes, if the caller allows it; else raises ValueError.
 /// `order` is None, or the order of the copy's axes.

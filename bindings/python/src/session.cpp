@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <string_view>
 #include <vector>
 
 #include <nanobind/stl/string.h>
@@ -54,7 +55,11 @@ void check(hone_status status) {
     nb::raise_from(error, kind, "the reference of the kernel '%s' raised %s; nothing is stored",
                    raised_in_reference().kernel.c_str(), PyExceptionClass_Name(error.type().ptr()));
   }
-  PyErr_SetString(kind.ptr(), hone_last_error());
+  // Paths in it may have any bytes.
+  const std::string_view text = hone_last_error();
+  const nb::object message =
+      nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+  if (message.is_valid()) PyErr_SetObject(kind.ptr(), message.ptr());
   throw nb::python_error();
 }
 

@@ -1,17 +1,19 @@
 #include "runtime/families/custom/custom_exchange.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include <hone/device.h>
 #include <hone/error.h>
+#include <hone/host_check.h>
 
 #include "kernel_templates/reduce_arguments.h"
 
@@ -19,6 +21,9 @@ namespace hone {
 namespace {
 
 constexpr std::size_t kRandomPairs = 1000;
+
+/// Trying all pairs takes milliseconds.
+constexpr std::chrono::seconds kPatience{1};
 
 template <class T>
 struct Pairs {
@@ -60,47 +65,82 @@ bool has_same_bits(T a, T b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-/// Runs the unit's only kernel, and describes the first pair whose results differ; "" if there is none.
+/// Tries pairs with the unit's only kernel, and keeps the first whose results differ.
 template <class T>
-std::string first_difference(const Unit& unit) {
-  const std::shared_ptr<Device> device = Device::open("host");
-  const std::unique_ptr<Module> module = device->load(device->compile(unit), unit.entries);
-  const Pairs<T> given = pairs<T>();
-  const std::size_t count = given.a.size(), bytes = count * sizeof(T);
-  const DeviceBuffer a(device, bytes), b(device, bytes), there(device, bytes), back(device, bytes);
-  device->copy_to_device(a.data(), given.a.data(), bytes, nullptr);
-  device->copy_to_device(b.data(), given.b.data(), bytes, nullptr);
-  Launch launch;
-  launch.block.x = kSerialThreads;
-  launch.arguments.push(ReduceArguments{.in = {a.data(), b.data()},
-                                        .n = count,
-                                        .workspace = nullptr,
-                                        .out = {there.data(), back.data()},
-                                        .partials = 0});
-  device->launch(module->kernel(0), launch, nullptr);
-  std::vector<T> forwards(count), exchanged(count);
-  device->copy_to_host(forwards.data(), there.data(), bytes, nullptr);
-  device->copy_to_host(exchanged.data(), back.data(), bytes, nullptr);
-  device->synchronize(nullptr);
-  for (std::size_t i = 0; i < count; ++i)
-    if (!has_same_bits(forwards[i], exchanged[i]))
-      return fmt::format("combine({0}, {1}) is {2}, but combine({1}, {0}) is {3}", given.a[i], given.b[i], forwards[i],
-                         exchanged[i]);
-  return "";
-}
+class Exchange {
+ public:
+  std::string why_not_reproducible(const Unit& unit) {
+    const std::size_t bytes = given_.a.size() * sizeof(T);
+    HostCheck check{.unit = unit,
+                    .buffers = {CheckBuffer::of("a", given_.a), CheckBuffer::of("b", given_.b),
+                                {"there", std::vector<std::byte>(bytes)}, {"back", std::vector<std::byte>(bytes)}},
+                    .run = {},
+                    .orders = {{}},
+                    .looks_for_lost_updates = false,
+                    .deadline = kPatience};
+    // Called again for the places of buffers, which is of no interest here.
+    check.run = [&](const HostRun& run) {
+      if (!std::exchange(is_tried_, true)) try_pairs(run, 0, given_.a.size());
+    };
+    const HostCheckReport report = check_on_host(check);
+    if (report.ran_too_long)
+      return fmt::format("combine() was stopped on the host device, where it did not end within {} s for two elements",
+                         kPatience.count());
+    return found_.empty() ? "" : fmt::format("exchanged operands must give the same bits, and {}", found_);
+  }
+
+ private:
+  /// A pair that ends the kernel, as by a division by zero, hides no other one: both halves are tried without it.
+  void try_pairs(const HostRun& run, std::size_t begin, std::size_t end) {
+    try {
+      launch(run, begin, end - begin);
+      find(run, begin, end);
+    } catch (const Error&) {
+      if (std::chrono::steady_clock::now() - started_ > kPatience) throw;
+      if (end - begin == 1) return;
+      const std::size_t middle = begin + (end - begin) / 2;
+      try_pairs(run, begin, middle);
+      if (found_.empty()) try_pairs(run, middle, end);
+    }
+  }
+
+  void launch(const HostRun& run, std::size_t begin, std::size_t count) const {
+    Launch launch;
+    launch.block.x = kSerialThreads;
+    launch.arguments.push(ReduceArguments{.in = {run.buffer<T>(0) + begin, run.buffer<T>(1) + begin},
+                                          .n = count,
+                                          .workspace = nullptr,
+                                          .out = {run.buffer<T>(2) + begin, run.buffer<T>(3) + begin},
+                                          .partials = 0});
+    run.launch(launch);
+  }
+
+  void find(const HostRun& run, std::size_t begin, std::size_t end) {
+    const T *const forwards = run.buffer<T>(2), *const exchanged = run.buffer<T>(3);
+    for (std::size_t i = begin; i < end && found_.empty(); ++i)
+      if (!has_same_bits(forwards[i], exchanged[i]))
+        found_ = fmt::format("combine({0}, {1}) is {2}, but combine({1}, {0}) is {3}", given_.a[i], given_.b[i],
+                             forwards[i], exchanged[i]);
+  }
+
+  const Pairs<T> given_ = pairs<T>();
+  std::string found_;
+  bool is_tried_ = false;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+};
 
 }  // namespace
 
-std::string exchanged_elements(const Unit& unit, DType accumulator) {
-  std::string found;
+std::string why_not_reproducible(const Unit& unit, DType accumulator) {
+  std::string why;
   try {
     with_element_type(accumulator, [&]<class T>(T) {
-      if constexpr (std::is_arithmetic_v<T> && sizeof(T) >= 4) found = first_difference<T>(unit);
+      if constexpr (std::is_arithmetic_v<T> && sizeof(T) >= 4) why = Exchange<T>().why_not_reproducible(unit);
     });
   } catch (const Error&) {
     // Without a compiler, or with expressions that do not compile, there is nothing to show.
   }
-  return found;
+  return why;
 }
 
 }  // namespace hone

@@ -256,11 +256,10 @@ class CustomFamily final : public ReduceLayoutFamily, Verifier {
     if (!problem.accumulator || !may_accumulate(*problem.accumulator) || !problem.result)
       return "it needs an accumulator of f32, f64, i32, u32, i64 or u64, and a result";
     if (!is_canonical(problem)) return ReductionFamily::fault_of(problem);
-    const std::string exchanged = tried_exchange(problem);
-    const std::string why = exchanged.empty()
-                                ? "compilers contract its expressions to fused multiply-adds, and the functions that "
-                                  "they may call differ between devices"
-                                : fmt::format("exchanged operands must give the same bits, and {}", exchanged);
+    std::string why = tried_exchange(problem);
+    if (why.empty())
+      why = "compilers contract its expressions to fused multiply-adds, and the functions that they may call differ "
+            "between devices";
     return fmt::format("it has no reproducible numerics: {}; ask for fast numerics", why);
   }
 
@@ -303,7 +302,7 @@ class CustomFamily final : public ReduceLayoutFamily, Verifier {
     return unit_of(fmt::format("{}#include \"serial.cuh\"\n\nusing Op = {};\n{}", op.includes, op.type, text), {});
   }
 
-  /// exchanged_elements(), tried at the first call for each accumulator.
+  /// why_not_reproducible(), tried at the first call for each accumulator.
   std::string tried_exchange(const Problem& problem) const {
     const std::scoped_lock lock(exchanged_mutex_);
     const auto [known, is_new] = exchanged_.try_emplace(*problem.accumulator);
@@ -312,7 +311,7 @@ class CustomFamily final : public ReduceLayoutFamily, Verifier {
     unit.name = fmt::format("{} exchanged", to_string(problem));
     unit.entries = {kernel_entry("hone::combine_both_ways<Op>", kSerialThreads)};
     unit.headers.assign(sources().begin(), sources().end());
-    return known->second = exchanged_elements(unit, *problem.accumulator);
+    return known->second = why_not_reproducible(unit, *problem.accumulator);
   }
 
   ReduceExpressions expressions_;

@@ -26,10 +26,6 @@ constexpr std::size_t kMostPolicies = 1 << 20;
 /// read_kernel_file() begins each text with a #line of its path; binaries are the same wherever the file lies.
 std::string without_place(const std::string& text) { return text.substr(text.find('\n') + 1); }
 
-std::string with_place(const std::string& name, const std::string& text) {
-  return fmt::format("#line 1 \"{}\"\n{}", name, text);
-}
-
 std::optional<std::int64_t> as_integer(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -128,6 +128,14 @@ def test_tune_explain_and_inspect(tmp_path):
     assert not any(isinstance(value, dict) for value in winner.values())
 
 
+def test_the_cache_may_have_a_path_of_any_bytes(tmp_path):
+    for cache in (os.fsencode(tmp_path) + b"/a\xff.sqlite", os.fsdecode(os.fsencode(tmp_path) + b"/b\xff.sqlite")):
+        session = hone.Session("host", cache=cache)
+        hone.sum(X, session=session)
+        assert os.path.exists(cache)
+        assert len(hone.inspect(cache=cache)) == 1
+
+
 def test_what_a_program_composed_is_tuned_and_explained(tmp_path):
     session = hone.Session("host", cache=tmp_path / "cache.sqlite")
     x = X.reshape(10, 100)

@@ -6,12 +6,14 @@
 
 #include "cache/store.h"
 #include "tests/runtime/support/session_fixture.h"
+#include "tests/support/names.h"
 
 namespace hone {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using test::Names;
 using testing::IsEmpty;
 
 /// Shapes of rows and columns; the policy that wins is that of `fastest_`.
@@ -54,8 +56,12 @@ TEST_F(NearestShape, ServesAMissThatIsNotTuned) {
   const Candidate tuned = tune(64, 64, kA);
   const int compiles = device_->compiles();
   {
-    Session session(device_, options(MissPolicy::heuristic));
+    SessionOptions telling = options(MissPolicy::heuristic);
+    std::string said;
+    telling.report_untuned = [&](std::string_view message) { said = message; };
+    Session session(device_, telling);
     const Choice choice = launch(session, 128, 64);
+    EXPECT_THAT(said, Names("nearest class", "tune"));
     EXPECT_EQ(choice.source, ChoiceSource::nearest);
     EXPECT_EQ(choice.winner->candidate, tuned);
     EXPECT_FALSE(choice.winner->tuned);

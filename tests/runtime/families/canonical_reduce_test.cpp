@@ -353,7 +353,11 @@ TEST(ReproducibleProblems, ACombinationThatIsNotCommutativeIsRefusedWithTwoEleme
   EXPECT_THAT(refusal("2 * a + b", DType::i64), Names("combine(1, 2)", "is 4", "combine(2, 1)", "is 5"));
   EXPECT_THAT(refusal("a > b ? a : b", DType::f64), Names("combine(1, nan)", "is nan", "combine(nan, 1)", "is 1"))
       << "NaNs are lost or kept by their place";
+  EXPECT_THAT(refusal("b / a", DType::i32), Names("combine(1, 2)", "is 2", "combine(2, 1)", "is 0"))
+      << "divisions by zero on the way hide nothing";
   EXPECT_THAT(refusal("a + b", DType::f32), testing::Not(testing::HasSubstr("combine(")));
+  EXPECT_THAT(refusal("a + b + 0 / (a & b)", DType::u32), Names("contract"));
+  EXPECT_THAT(refusal("[&] { for (;;) {} return a; }()", DType::f32), Names("combine()", "did not end"));
 }
 
 TEST(ReproducibleProblems, HaveKernelsForColumnsAndSoftmax) {

@@ -45,6 +45,12 @@ TEST_F(KernelFile, BringsItsKernelsAndItsPlace) {
   EXPECT_THAT(read_kernel_file(path, {"b"}).entries, ElementsAre("b"));
 }
 
+TEST_F(KernelFile, PlacesAreLinesOfAsciiWhateverTheName) {
+  const std::filesystem::path path = write("a\"b\n\xff.cu", "__global__ void k() {}\n");
+  EXPECT_THAT(read_kernel_file(path).source, HasSubstr("a\\042b\\012\\377.cu\"\n"));
+  EXPECT_EQ(with_place("a \xff\n\t\"\\?.cu", "x\n"), "#line 1 \"a \\377\\012\\011\\042\\134\\077.cu\"\nx\n");
+}
+
 TEST_F(KernelFile, BringsWhatItIncludesFromItsFolder) {
   write("parts/inner.cuh", "int inner;\n");
   write("part.cuh", "#include \"parts/inner.cuh\"\n#include \"part.cuh\"\n");
@@ -58,11 +64,6 @@ TEST_F(KernelFile, BringsWhatItIncludesFromItsFolder) {
   EXPECT_EQ(unit.headers[1].name, "parts/inner.cuh");
   EXPECT_EQ(unit.headers[1].text,
             "#line 1 \"" + (path.parent_path() / "parts/inner.cuh").string() + "\"\nint inner;\n");
-}
-
-TEST_F(KernelFile, QuotesAndBackslashesInItsNameAreEscaped) {
-  const auto path = write("a\"b\\c.cu", "__global__ void k() {}\n");
-  EXPECT_THAT(read_kernel_file(path).source, HasSubstr("a\\\"b\\\\c.cu\"\n"));
 }
 
 TEST_F(KernelFile, WithoutAKernelIsRefused) {

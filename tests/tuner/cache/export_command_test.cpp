@@ -92,6 +92,31 @@ TEST_F(CacheExportCommand, SaysWhatItLeavesOut) {
   EXPECT_THAT(run.err, Names("1 row", "left", "no UTF-8"));
 }
 
+TEST_F(CacheExportCommand, OfDamagedWinnersAloneIsRefusedAndLeavesTheEarlierOne) {
+  fill(2);
+  const std::string target = folder_ / "winners.jsonl", text = folder_ / "h100.winners";
+  EXPECT_EQ(hone({"export", target}).code, 0);
+  EXPECT_EQ(hone({"export", "--text", text}).code, 0);
+  const auto lines = cache::read_bytes(target), rows = cache::read_bytes(text);
+  cache::sql(file_, "UPDATE winner SET registers = registers + 1");
+  expect_refusal(hone({"export", target}), 5, "all 2 winners are damaged");
+  expect_refusal(hone({"export", "--text", text}), 5, "all 2 winners are damaged");
+  EXPECT_TRUE(cache::read_bytes(target) == lines);
+  EXPECT_TRUE(cache::read_bytes(text) == rows);
+  const CommandRun unfinished = hone({"export"});
+  EXPECT_EQ(unfinished.code, 5);
+  std::istringstream in(unfinished.out);
+  expect_refusal(hone({"import", "-", "--cache", other_.native()}, &in), 4, "nothing was imported");
+}
+
+TEST_F(CacheExportCommand, TextOfTheOthersSaysHowManyAreDamaged) {
+  fill(3);
+  cache::sql(file_, "UPDATE winner SET registers = registers + 1 WHERE operation = 'operation 0'");
+  const CommandRun run = hone({"export", "--text"});
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.err, Names("1 winner", "damaged", "left out"));
+}
+
 TEST_F(CacheExportCommand, OfAnEmptyFileIsAnEmptyExportAndOfNoFileIsRefused) {
   expect_refusal(hone({"export"}), 5, "there is no such file");
   expect_refusal(hone({"export", "--text"}), 5, "there is no such file");

@@ -50,6 +50,16 @@ TEST_F(CacheMergeCommand, SaysWhatStayedBehind) {
   EXPECT_THAT(run.err, Names("1 winner", "left", "without code"));
 }
 
+TEST_F(CacheMergeCommand, AFileOfDamagedWinnersAloneIsRefused) {
+  const std::vector<std::byte> before = cache::read_bytes(file_);
+  cache::sql(other_, "UPDATE winner SET registers = 1");
+  expect_refusal(hone({"merge", other_.native()}), 5, other_.native());
+  EXPECT_TRUE(cache::read_bytes(file_) == before);
+  expect_refusal(hone({"merge", file_.native(), other_.native(), "--cache", folder_ / "new.sqlite"}), 5,
+                 "all 3 winners are damaged");
+  EXPECT_EQ(cache::Store(folder_ / "new.sqlite").winners().size(), 0u);
+}
+
 TEST_F(CacheMergeCommand, WrongFilesAreNamed) {
   expect_refusal(hone({"merge", file_.native()}), 2, "cannot be merged into itself");
   fs::create_symlink(file_, folder_ / "link");

@@ -36,6 +36,14 @@ TEST_F(CacheSnapshotCommand, SaysWhatItLeavesOut) {
   EXPECT_THAT(run.err, Names("2 winners", "without trials"));
 }
 
+TEST_F(CacheSnapshotCommand, OfDamagedWinnersAloneIsRefusedAndLeavesTheEarlierOne) {
+  hone({"snapshot", target_.native()});
+  const auto before = cache::read_bytes(target_);
+  cache::sql(file_, "UPDATE winner SET registers = registers + 1");
+  expect_refusal(hone({"snapshot", target_.native()}), 5, "all 4 winners are damaged");
+  EXPECT_TRUE(cache::read_bytes(target_) == before);
+}
+
 TEST_F(CacheSnapshotCommand, NoCommandWritesToASnapshot) {
   const std::string text = export_text();
   hone({"snapshot", target_.native()});

@@ -52,6 +52,26 @@ TEST_F(CheckCommand, ARightKernelPasses) {
                              "no check", "found"));
 }
 
+TEST_F(CheckCommand, AnyNameOfAFolderIsTakenAndRepeated) {
+  for (const std::string name : {"h\xf6me \xff", "new\nline", "a\"b\\c\td", "tri?\?/graph"}) {
+    const std::filesystem::path file = folder_ / name / "kernel.cu";
+    std::filesystem::create_directories(file.parent_path());
+    write_file(file, kScale);
+    const std::vector<std::string> options{"--order", "forward", "--block", "256", "--arg", "i32=256"};
+    std::vector<std::string> words{"check", file.string(), "--arg", "f32[256]=iota"};
+    words.insert(words.end(), options.begin(), options.end());
+    const CommandRun right = run_hone(words);
+    EXPECT_EQ(right.code, 0) << right.err;
+    words[3] = "f32[255]=iota";
+    const CommandRun wrong = run_hone(words);
+    EXPECT_EQ(wrong.code, 1) << wrong.err;
+    EXPECT_THAT(wrong.out, HasSubstr("to see it again: hone check '" + file.string() + "' "));
+    // The program that looks up lines prints a line for each, and ?? where it knows none.
+    const bool has_lines = name.find_first_of("\n?") == std::string::npos;
+    EXPECT_THAT(wrong.out, HasSubstr(has_lines ? "kernel.cu:4" : "kernel.cu"));
+  }
+}
+
 TEST_F(CheckCommand, TheFileMayComeBehindTheArguments) {
   write_file(folder_ / "kernel.cu", kScale);
   const CommandRun run = run_hone({"check", "--order", "forward", "--block", "256", "--arg", "f32[256]=iota", "--arg",

@@ -48,7 +48,7 @@ TEST_F(ExplainTest, AWinnerThatIsFasterThanItsRooflineTakesNoLess) {
   sum.winner.median_us *= 0.9;
   store_.publish(sum);
   const std::string out = explain({"1"});
-  EXPECT_THAT(out, HasLine("limit", "about", "all of the time"));
+  EXPECT_THAT(out, HasLine("limit", "launch and memory take all of the time"));
   EXPECT_THAT(out, Not(HasSubstr("at least")));
 }
 

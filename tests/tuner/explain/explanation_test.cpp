@@ -84,6 +84,13 @@ TEST_F(ExplanationTest, TheGainIsOverTheDefaultAndTheRunnerUp) {
   EXPECT_EQ(explanation.place_of_winner, 4U);
 }
 
+TEST_F(ExplanationTest, TheFirstChoiceStandsBeforeAWinnerOfTheSamePrediction) {
+  for (cache::TrialRecord& record : tuning_.trials) record.predicted_us = 5;
+  EXPECT_EQ(explain(winner_, tuning_).place_of_winner, 1U);
+  std::swap(tuning_.trials[0].is_default, tuning_.trials[3].is_default);
+  EXPECT_EQ(explain(winner_, tuning_).place_of_winner, 0U);
+}
+
 TEST_F(ExplanationTest, TheModelsRanksAreComparedWithTheMeasuredOnes) {
   EXPECT_NEAR(explain(winner_, tuning_).rank_correlation, -1, 1e-9);
   for (cache::TrialRecord& record : tuning_.trials) record.predicted_us = 2 * record.median_us;

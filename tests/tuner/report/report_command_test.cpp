@@ -111,6 +111,17 @@ TEST_F(ReportTest, DamagedTrialsAreLeftOutAndCounted) {
   EXPECT_EQ(data["caches"][0]["damaged_winners"], 1);
 }
 
+TEST_F(ReportTest, OfDamagedWinnersAloneLeavesTheEarlierPage) {
+  fill();
+  hone({"report", "-o", page_.string()});
+  const auto before = cache::read_bytes(page_);
+  cache::sql(path_, "UPDATE winner SET registers = registers + 1");
+  const CommandRun run = hone({"report", "-o", page_.string()});
+  EXPECT_EQ(run.code, 5);
+  EXPECT_THAT(run.err, Names(path_.string(), "winners are damaged"));
+  EXPECT_TRUE(cache::read_bytes(page_) == before);
+}
+
 TEST_F(ReportTest, MarkupAndTerminalEscapesAreText) {
   cache::Publication publication = tuned_sum(20, "</script><script>alert(1)</script>");
   publication.key.device.name = "GPU\x1b[31m<img src=x onerror=alert(1)>";

@@ -128,6 +128,15 @@ TEST_F(TransferCommand, StoresLabelledUntunedWinnersWithCode) {
   EXPECT_EQ(cache::Store(native_).winners()[0].id, winners[0].id);
 }
 
+TEST_F(TransferCommand, TrialsOfDamagedWinnersAreNotSaidToBeMissing) {
+  tune(from_, h100_, 0);
+  tune(native_, h200_, 0);
+  cache::sql(from_, "UPDATE winner SET registers = registers + 1");
+  const CommandRun run = run_hone({"transfer", "--from", from_, "--judge", native_});
+  EXPECT_EQ(run.code, 5);
+  EXPECT_THAT(run.err, Names(from_, "its one winner is damaged"));
+}
+
 TEST_F(TransferCommand, RefusesWhatSaysNothing) {
   tune(from_, h100_, 0);
   DeviceFacts host = h100_;

@@ -16,6 +16,11 @@ namespace hone {
 /// io_failed if a file cannot be read, not_found if no entries are given and none is found.
 Unit read_kernel_file(const std::filesystem::path& path, std::vector<std::string> entries = {});
 
+/// The text of a file, with a #line of its name for compilers that get it under another one. Bytes of the name that
+/// NVRTC takes in UTF-8 alone, and those that end a line or a string, are octal escapes: compilers print them as they
+/// are.
+std::string with_place(std::string_view name, std::string_view text);
+
 /// The names of the functions that are marked __global__, in the order of the text, each once (a function may have a
 /// second version for the host device). Skips comments, and does not find functions that a macro defines.
 std::vector<std::string> global_functions(std::string_view source);
