@@ -130,9 +130,11 @@ struct IntegerMoments : Reduction<IntegerMoments<In, Index>, In, IntegerSums, In
   using SquaresOfPack = SumOfSquares<In, unsigned long long, Index, false>;
 
   static __device__ State identity() { return {0, 0, 0}; }
+  /// Sums wrap: the gaps between the states of columns in shared memory hold anything.
   static __device__ State combine(State a, State b) {
+    const unsigned long long sum = static_cast<unsigned long long>(a.sum) + static_cast<unsigned long long>(b.sum);
     const unsigned long long squares = a.squares + b.squares;
-    return {a.sum + b.sum, squares, a.carries + b.carries + (squares < a.squares ? 1 : 0)};
+    return {static_cast<long long>(sum), squares, a.carries + b.carries + (squares < a.squares ? 1 : 0)};
   }
   static __device__ State of(In x, Index i) { return {SumOfPack::of(x, i), SquaresOfPack::of(x, i), 0}; }
 

@@ -64,9 +64,9 @@ struct ShiftedTile {
     return at;
   }
 
-  /// True if the pack at `offset` is inside the input, which ends at `end`, in bytes; at least a pack.
+  /// True if the pack at `offset` is inside the input, which ends at `end`, in bytes.
   static __device__ bool is_inside(long long offset, long long end) {
-    return static_cast<unsigned long long>(offset) <= static_cast<unsigned long long>(end - kPackBytes);
+    return offset >= 0 && offset + kPackBytes <= end;
   }
 
   static __device__ bool is_there(const Place& at, unsigned row) { return row - at.first < at.end - at.first; }
@@ -109,7 +109,7 @@ struct ShiftedTile {
   }
   static __device__ unsigned first_bytes() { return threadIdx.x % kSpanPacks * kPackBytes; }
 
-  /// Loads only packs that the tile needs. `end` is end_of() the input, at least a pack.
+  /// Loads only packs that the tile needs. `end` is end_of() the input.
   template <bool kInside>
   static __device__ void load(const Given& given, const Place& at, long long end, Loaded& loaded) {
     const auto* const in = reinterpret_cast<const unsigned char*>(given.in);

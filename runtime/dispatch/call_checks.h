@@ -34,7 +34,8 @@ ArrayRows side_by_side(const void* first, std::int64_t count, DType dtype, std::
 /// The rows of an array at `first`: the input (0) or the output (1) of a built-in family's problem.
 ArrayRows rows_of(const Problem& problem, int array, const void* first);
 
-/// True if two arrays have a byte in common. Rows of one may lie between those of the other.
+/// True if two arrays may have a byte in common. At equal pitches, rows of one may lie between those of the other; at
+/// unequal ones, arrays of several rows overlap as soon as their ranges of addresses do.
 bool rows_overlap(const ArrayRows& a, const ArrayRows& b);
 
 /// A call and what it asks for. Checks throw Error(invalid_argument) that names both.

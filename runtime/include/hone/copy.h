@@ -17,7 +17,8 @@ namespace hone {
 /// Choice has no winner. Thread-safe.
 ///
 /// Throws Error: invalid_argument for a null or misaligned pointer, an unknown element size, negative extents, extents
-/// whose product overflows, a pitch that is shorter than a row, and arrays that overlap; otherwise as Session::launch.
+/// whose product overflows, a pitch that is shorter than a row, and arrays that overlap (at equal pitches, rows of one
+/// may lie in the gaps of the other); otherwise as Session::launch.
 Choice tuned_copy(Session& session, const CopySpec& spec, const void* in, void* out, Stream stream);
 
 /// Copies n contiguous elements: tuned_copy(session, in, n, out, stream).

@@ -11,7 +11,6 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/families/transpose/transpose_policy.h"
-#include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/sanitized.h"
 #include "tests/support/share.h"
 
@@ -28,7 +27,7 @@ DeviceFacts host_facts() {
 void expect_clean(const Problem& largest, const Policy& policy) {
   const KernelFamily& family = *largest.family;
   const std::string what = to_string(largest) + " " + family.space().to_string(policy);
-  ASSERT_EQ(reason_to_skip(largest, policy, host_facts()), "") << what;
+  ASSERT_TRUE(family.is_valid(ProblemClass(largest), policy, host_facts()).empty()) << what;
   const std::vector<Problem> problems = family.verifier().verified_problems(largest);
   const std::vector<BufferSpec> specs = family.buffers(largest);
   const std::vector<std::byte> pattern = family.verifier().input_pattern(largest, 0, "random");
@@ -85,6 +84,7 @@ TEST(MovedCheck, TransposesAreClean) {
                           Case{16, 33, 40, false, {kShared, Vector::widest, 4, Aspect::square, 128, Order::rows}},
                           Case{2, 131, 199, false, {kShifted, Vector::widest, 16, Aspect::square, 256, Order::columns}},
                           Case{4, 101, 67, false, {kShifted, Vector::widest, 16, Aspect::tall, 128, Order::rows}},
+                          Case{2, 2, 3, false, {kShifted, Vector::widest, 16, Aspect::square, 128, Order::rows}},
                           Case{2, 31, 1001, false, {kStrips, Vector::widest, 8, Aspect::square, 128, Order::rows}},
                           Case{4, 6, 1999, false, {kStrips, Vector::widest, 8, Aspect::square, 128, Order::rows}},
                           Case{2, 999, 31, false, {kStrips, Vector::widest, 8, Aspect::square, 256, Order::rows}},
