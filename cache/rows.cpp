@@ -93,7 +93,7 @@ std::optional<WinnerRow> find_winner(Connection& connection, std::int64_t id) {
         " WHERE w.id = ?",
         winner_columns(schema_version));
   };
-  static const std::string current = query(kSchemaVersion);
+  static const std::string& current = *new std::string(query(kSchemaVersion));  // never destroyed, as schema_objects()
   const std::int64_t version = connection.schema_version();
   Statement statement = connection.prepare(version >= kSchemaVersion ? current : query(version));
   statement.bind(id);

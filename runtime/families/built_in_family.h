@@ -65,7 +65,7 @@ class BuiltInFamily : public KernelFamily {
   virtual Rows rows(const Problem&, int) const { return {}; }
 
  protected:
-  /// What else is wrong with a problem, such as its dtypes, pitches or sizes; "" if nothing is.
+  /// Returns what else is wrong with a problem, such as its dtypes, pitches or sizes; "" if nothing is.
   virtual std::string fault_of(const Problem& problem) const = 0;
 
  private:

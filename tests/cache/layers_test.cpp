@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 
 #include "cache/claims.h"
@@ -244,6 +245,22 @@ TEST_F(CacheLayers, NotesThatFindTheFileLockedAreWrittenLater) {
   }
   EXPECT_THAT(sql(user_, "SELECT weight FROM missed"), ElementsAre("1"));
   EXPECT_THAT(reports_, IsEmpty());
+}
+
+using CacheLayersDeathTest = CacheLayers;
+
+/// A program may hold a Session in a static object, which is made before what the first note needs.
+TEST_F(CacheLayersDeathTest, NotesAreWrittenAtTheEndOfTheProcess) {
+  EXPECT_EXIT(
+      {
+        static Layers all = layers();
+        all.note({.key = sample_.key, .reason = kUntuned});  // written at once
+        std::filesystem::remove(user_);
+        all.note({.key = sample_.key, .reason = kUntuned});
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+  EXPECT_THAT(sql(user_, "SELECT weight FROM missed"), ElementsAre("1"));
 }
 
 TEST_F(CacheLayers, DamagedRowsAreCounted) {

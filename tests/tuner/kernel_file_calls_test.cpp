@@ -131,7 +131,7 @@ TEST_F(KernelFile, ARunDoesNotSendTuningsToACacheThatCannotBeUsed) {
       {"run", path("axpy.json"), x, x, "--set", "a=2", "-o", path("out.npy"), "--device", "host"}, environment);
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.err, Names("warning", junk, "hone tune " + path("axpy.json") + " --size 3"));
-  EXPECT_THAT(run.err, Not(HasSubstr("--cache " + junk)));
+  EXPECT_THAT(run.err, Not(::testing::ContainsRegex("hone tune [^\n]*--cache")));
 }
 
 TEST_F(KernelFile, ARunThatFailsNamesTheFile) {

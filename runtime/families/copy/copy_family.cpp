@@ -132,7 +132,7 @@ class CopyFamily final : public LayoutFamily<moved::MovedFamily, CopyLayout, kPr
             .pitch = pitch_of(problem, static_cast<std::size_t>(buffer))};
   }
 
-  /// That by which rows of both arrays lie alike.
+  /// Returns by how many bytes, a power of two, the rows of both arrays lie alike.
   std::uint32_t alignment_of_rows(const Problem& problem) const override {
     const std::int64_t apart = is_one_row(problem) ? 0 : pitch_of(problem, 1) - pitch_of(problem, 0);
     return common_alignment(problem.alignment, element_bytes(problem), {apart});

@@ -135,7 +135,7 @@ struct TransposeTile : TransposePolicy {
     return static_cast<int>(at_least_one((tile_kib << 10) / kLineBytes / across) * (kLineBytes / element_bytes));
   }
 
-  /// What a block loads beside a strip, at most: a sector of each input row, or a line of each output row.
+  /// Returns the most that a block loads beside a strip: a sector of each input row, or a line of each output row.
   std::int64_t margin_bytes() const { return most_across() * (few_rows ? kSectorBytes : kLineBytes); }
 
   /// Vectors, before it uses any.

@@ -1,4 +1,4 @@
-// What every family refuses alike.
+// Every family refuses these problems alike.
 #include <cstdint>
 
 #include <gmock/gmock.h>
