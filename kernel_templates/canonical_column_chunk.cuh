@@ -83,7 +83,7 @@ class ColumnChunk : public ColumnBatches<Tiling, kBatchLevels, kHolds> {
     push<Monoid>(nodes, values, b);
   }
 
-  /// What folds the values of all threads of each column of the tile, even after the chunk has gone to another tile.
+  /// Returns what folds the values of all threads of each column of the tile, even after the chunk has gone to another.
   template <class T, unsigned kBuffers>
   __device__ ColumnFold<Tiling, T, kBuffers> fold_of_tile() const {
     return {tile_.width, tile_.folds, tile_.inner, row_, column_};
@@ -133,8 +133,8 @@ class ColumnChunk : public ColumnBatches<Tiling, kBatchLevels, kHolds> {
   __device__ void push(Nodes<T>& nodes, T (&values)[kPack], unsigned before) const {
 #pragma unroll
     for (unsigned level = 0; level < kBatchLevels; ++level) {
-      // The batch may be the last of a node of 2^level batches, which is a left or a right one. Two levels are predicated,
-      // since a branch for each would move all nodes to other registers.
+      // The batch may be the last of a node of 2^level batches, which is a left or a right one. Two levels are
+      // predicated, since a branch for each would move all nodes to other registers.
       const unsigned digits = before & ((2u << level) - 1), left = (1u << level) - 1;
       if (level > 1 && digits < left) break;
 #pragma unroll

@@ -40,15 +40,6 @@ struct ShiftedTile {
     bool is_inside;       ///< all input packs are inside the batch of matrices
   };
 
-  static __device__ unsigned low_bits(const void* pointer) {
-    return static_cast<unsigned>(reinterpret_cast<unsigned long long>(pointer));
-  }
-
-  /// The end of the batch of matrices, in bytes from the start of the input.
-  static __device__ long long end_of(const Given& given) {
-    return given.in_offset(given.batch - 1, given.rows - 1, given.columns) * kBytes;
-  }
-
   static __device__ Place place(const Given& given, const TilePosition<Index>& tile) {
     const Index row = tile.row * kTileRows, column = tile.column * kTileColumns;
     const long long pitch_bytes = given.in_pitch * kBytes;
@@ -60,7 +51,7 @@ struct ShiftedTile {
     at.columns = at_most(given.columns - column, kTileColumns);
     at.is_full = row != 0 && at.end == kStagedRows && at.columns == kTileColumns;
     at.is_inside = at.in + at.first * pitch_bytes >= kPackBytes &&
-                   at.in + (at.end - 1) * pitch_bytes + kRowBytes <= end_of(given);
+                   at.in + (at.end - 1) * pitch_bytes + kRowBytes <= given.in_bytes();
     return at;
   }
 
@@ -92,7 +83,7 @@ struct ShiftedTile {
     const Place& at;
     unsigned row, slot_bytes;
     long long start = at.in + row * (given.in_pitch * kBytes);
-    unsigned shift = (low_bits(given.in) + static_cast<unsigned>(start)) % kPackBytes;
+    unsigned shift = (Given::low_bits(given.in) + static_cast<unsigned>(start)) % kPackBytes;
     long long offset = start + (static_cast<long long>(slot_bytes) - shift);  ///< in bytes, from the start of the input
 
     /// True if the tile has elements in the pack `further` bytes behind this one.
@@ -109,7 +100,7 @@ struct ShiftedTile {
   }
   static __device__ unsigned first_bytes() { return threadIdx.x % kSpanPacks * kPackBytes; }
 
-  /// Loads only packs that the tile needs. `end` is end_of() the input.
+  /// Loads only packs that the tile needs. `end` is in_bytes() of the input.
   template <bool kInside>
   static __device__ void load(const Given& given, const Place& at, long long end, Loaded& loaded) {
     const auto* const in = reinterpret_cast<const unsigned char*>(given.in);

@@ -30,6 +30,16 @@ struct Matrices {
   static __device__ long long offset(Index matrix, Index of_matrix, Index row, long long pitch) {
     return (static_cast<long long>(matrix) * static_cast<long long>(of_matrix) + static_cast<long long>(row)) * pitch;
   }
+
+  /// The bytes from the start of the input to the end of its last row.
+  __device__ long long in_bytes() const {
+    return in_offset(batch - 1, rows - 1, columns) * static_cast<long long>(sizeof(T));
+  }
+
+  /// The part of an address that alignments are about.
+  static __device__ unsigned low_bits(const void* pointer) {
+    return static_cast<unsigned>(reinterpret_cast<unsigned long long>(pointer));
+  }
 };
 
 /// The position of a tile: the index of its matrix, and its row and column in units of tiles.

@@ -82,12 +82,12 @@ struct ShiftedTranspose {
   static __device__ void store(const Given& given, const Place& at, Tile& tile) {
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const unsigned in_pitch_bytes = static_cast<unsigned>(given.in_pitch) * static_cast<unsigned>(sizeof(T));
-    const unsigned in = Layout::low_bits(given.in) + static_cast<unsigned>(at.in);
+    const unsigned in = Given::low_bits(given.in) + static_cast<unsigned>(at.in);
 #pragma unroll 1
     for (unsigned step = warp % kStep; step < kStep; step += kWarps < kStep ? kWarps : kStep) {
       const unsigned column = step + lane / kLanesDown * kStep;
       T* const row_out = at.out + column * given.out_pitch;
-      const unsigned back = Layout::low_bits(row_out) % Layout::kSectorBytes / static_cast<unsigned>(sizeof(T));
+      const unsigned back = Given::low_bits(row_out) % Layout::kSectorBytes / static_cast<unsigned>(sizeof(T));
       const unsigned row = kStep - back + lane % kLanesDown * kPack;
       const unsigned first_place = row * kRowBytes + column * static_cast<unsigned>(sizeof(T));
       unsigned address = in + row * in_pitch_bytes;
@@ -127,7 +127,7 @@ struct ShiftedTranspose {
     const Index tile_rows = (given.rows + (kStep - 1) + (kTileRows - 1)) / kTileRows;
     const Index tile_columns = (given.columns + (kTileColumns - 1)) / kTileColumns;
     const Index tiles = given.batch * tile_rows * tile_columns;
-    const long long end = Layout::end_of(given);
+    const long long end = given.in_bytes();
     for (Index index = blockIdx.x; index < tiles; index += gridDim.x) {
       const Place at = Layout::place(given, tile_position<kOrder>(tile_rows, tile_columns, index));
       typename Layout::Loaded loaded;

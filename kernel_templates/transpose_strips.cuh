@@ -43,18 +43,13 @@ struct StripTranspose {
     unsigned places[kLoads];
   };
 
-  static __device__ unsigned low_bits(const void* pointer) {
-    return static_cast<unsigned>(reinterpret_cast<unsigned long long>(pointer));
-  }
-
   /// The bytes from the start of the input to the pack of the element that is `offset` bytes behind that start.
   static __device__ long long pack_offset(const Given& given, long long offset) {
-    return offset - (low_bits(given.in) + static_cast<unsigned>(offset)) % kPackBytes;
+    return offset - (Given::low_bits(given.in) + static_cast<unsigned>(offset)) % kPackBytes;
   }
   /// True if the pack `offset` bytes behind the start of the input is inside the batch of matrices.
   static __device__ bool is_inside(const Given& given, long long offset) {
-    const long long end = given.in_offset(given.batch - 1, given.rows - 1, given.columns) * kSize;
-    return offset >= 0 && offset + kPackBytes <= end;
+    return offset >= 0 && offset + kPackBytes <= given.in_bytes();
   }
 
   /// Loads the aligned packs of a strip's pieces, but for those that reach outside of the input. `run`: its place.
@@ -65,7 +60,7 @@ struct StripTranspose {
     unrolled<kLoads>([&](unsigned round) { loaded.places[round] = Loaded::kNowhere; });
     share.template for_packs<kLoads>([&](unsigned round, unsigned row, unsigned pack) {
       const long long start = first + row * pitch;
-      const unsigned shift = (low_bits(given.in) + static_cast<unsigned>(start)) % kStartBytes;
+      const unsigned shift = (Given::low_bits(given.in) + static_cast<unsigned>(start)) % kStartBytes;
       const unsigned behind = pack * kPackBytes;
       const long long offset = start + behind - shift;
       if (behind + kPackBytes <= shift || behind >= shift + strip.length * kSize || !is_inside(given, offset)) return;

@@ -13,8 +13,8 @@ namespace hone::cache {
 /// there (a cache that nobody may write to), and is read without a right to write to it or to its folder. Two caches
 /// with the same winners give the same bytes, whatever happened to them.
 ///
-/// Throws StoreError: for a source that does not exist, cannot be read or has damaged winners alone, and for a target that is something else than
-/// a snapshot, or the source itself.
+/// Throws StoreError: for a source that does not exist, cannot be read or has damaged winners alone, and for a target
+/// that is something else than a snapshot, or the source itself.
 CopyCounts snapshot(const std::filesystem::path& source, const std::filesystem::path& target,
                     const CopyOptions& options);
 

@@ -76,9 +76,9 @@ class BuiltInFamily : public KernelFamily {
 
 /// A family of type `Base` whose answers about a policy come from a Layout: what the policy makes of a problem. It is
 /// made of both at every question, also on the hit path, and has is_valid(), unit(), shape() (but for its blocks),
-/// encode(), and workspace_bytes() where launches need one. Where it decides, its problem is the typical one of a class,
-/// and last_of() and the like say what all members have in common. `kRules` are for pruned_by(); `Reproducible` is
-/// the Layout of reproducible numerics, which has prune() as well.
+/// encode(), and workspace_bytes() where launches need one. Where it decides, its problem is the typical one of a
+/// class, and last_of() and the like say what all members have in common. `kRules` are for pruned_by(); `Reproducible`
+/// is the Layout of reproducible numerics, which has prune() as well.
 template <class Base, class Layout, const auto& kRules, class Reproducible = Layout>
 class LayoutFamily : public Base {
  public:

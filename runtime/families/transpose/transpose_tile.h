@@ -21,14 +21,14 @@ inline constexpr int kFewestThreads = 64;
 
 inline constexpr int kMostRegisters = 255;  ///< of a thread
 
-/// The time that a thread takes for an element, with its way through shared memory: u16 of 4096x16384 in tiles of 16 KiB
-/// take 104.8 µs by 64 threads, of which 256 are resident on an SM, and 97.5 by 128, of which 640 are (H100, CUDA 13.0,
-/// 2026-11-25).
+/// The time that a thread takes for an element, with its way through shared memory: u16 of 4096x16384 in tiles of
+/// 16 KiB take 104.8 µs by 64 threads, of which 256 are resident on an SM, and 97.5 by 128, of which 640 are (H100, CUDA
+/// 13.0, 2026-11-25).
 inline constexpr double kElementNs = 32;
 
-/// The traffic of accesses of 1 and of 2 bytes by whole warps, which are a fourth and a half of a line: where rows begin
-/// anywhere, u8 of 31x2097153 take 110.3 µs so, and 49.6 by vectors of 16 bytes in strips; u16 of 12289x4097 86.4 and
-/// 75.6, of 2000x50257 151.8 and 144.7. Accesses of 4 bytes take as long as vectors (H100, CUDA 13.0, 2026-11-26).
+/// The traffic of accesses of 1 and of 2 bytes by whole warps, which are a fourth and a half of a line: where rows
+/// begin anywhere, u8 of 31x2097153 take 110.3 µs so, and 49.6 by vectors of 16 bytes in strips; u16 of 12289x4097 86.4
+/// and 75.6, of 2000x50257 151.8 and 144.7. Accesses of 4 bytes take as long as vectors (H100, CUDA 13.0, 2026-11-26).
 inline constexpr double kTrafficOfBytes = 2, kTrafficOfPairsOfBytes = 1.12;
 
 /// Rows of fewer bytes leave lanes of wide packs far apart.
