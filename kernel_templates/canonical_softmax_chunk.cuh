@@ -77,37 +77,35 @@ struct HeldChunks {
     });
   }
 
-  /// Calls act(e, weight) for the elements of a pack, and keeps their weights; not if no lane has an element of it.
+  /// Calls act(e, weight) for the elements of a pack, and keeps their weights: zeros if no lane has an element of it.
   template <class AnyPowers, class Act>
   __device__ void weigh_pack(unsigned u, unsigned columns, const AnyPowers& powers, const Act& act) {
-    if (kIsWhole || u * kLanes * kPack < columns) {
+    const bool is_there = kIsWhole || u * kLanes * kPack < columns;
+    if (is_there) {
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e) {
         const Acc of_element = powers(convert<Acc>(packs[u][e]));
         if constexpr (kKeepsWeights) weights[u][e] = of_element;
         act(e, of_element);
       }
-    } else if constexpr (kKeepsWeights) {
+    } else {
 #pragma unroll
-      for (unsigned e = 0; e < kPack; ++e) weights[u][e] = Acc(0);
+      for (unsigned e = 0; e < kPack; ++e) {
+        if constexpr (kKeepsWeights) weights[u][e] = Acc(0);
+        act(e, Acc(0));
+      }
     }
   }
 
-  /// Folds packs kFirst, kFirst + kStep, … of the chunk that begins with pack `begin`, in halves. Weights are no less
-  /// than 0, so that a sum with 0 is exact.
+  /// Folds packs kFirst, kFirst + kStep, … of the chunk that begins with pack `begin`, in halves.
   template <unsigned kFirst, unsigned kStep, class AnyPowers>
   __device__ void fold_packs(Acc* values, unsigned begin, unsigned columns, const AnyPowers& powers) {
-    const auto add_pack = [&](unsigned u) {
-      weigh_pack(begin + u, columns, powers, [&](unsigned e, Acc x) { values[e] = rounded_sum(values[e], x); });
-    };
     if constexpr (kStep == kUnrollOfChunk) {
-#pragma unroll
-      for (unsigned e = 0; e < kPack; ++e) values[e] = Acc(0);
-      add_pack(kFirst);
+      weigh_pack(begin + kFirst, columns, powers, [&](unsigned e, Acc x) { values[e] = x; });
     } else {
       fold_packs<kFirst, 2 * kStep>(values, begin, columns, powers);
       if constexpr (2 * kStep == kUnrollOfChunk) {
-        add_pack(kFirst + kStep);
+        weigh_pack(begin + kFirst + kStep, columns, powers, [&](unsigned e, Acc x) { values[e] = rounded_sum(values[e], x); });
       } else {
         Acc others[kPack];
         fold_packs<kFirst + kStep, 2 * kStep>(others, begin, columns, powers);
@@ -134,7 +132,7 @@ struct HeldChunks {
       if (kIsWhole || number(u) + kPack <= columns) {
         auto* const to = reinterpret_cast<OutPack*>(first + number(u));
         // The compiler stores some packs of logarithms in four parts; in one, wider elements would spill.
-        if constexpr (Types::kLog && sizeof(In) < sizeof(Acc)) store_streaming(to, pack);
+        if constexpr (kIsWhole || (Types::kLog && sizeof(In) < sizeof(Acc))) store_streaming(to, pack);
         else *to = pack;
       } else {
 #pragma unroll

@@ -6,12 +6,13 @@
 // arguments.chunks is the number of spans of a row.
 //
 //   CanonicalSoftmaxRows    a block for each row
-//   CanonicalSoftmaxSpans   a block for each span, in three launches: the first publishes a heaviest element and a sum
-//                           of each span in the workspace, the second corrects sums, mostly none, and the third makes
-//                           the tree of the row's spans in each block
+//   CanonicalSoftmaxSpans   a block for each span, in two launches: the first publishes a heaviest element and a sum of
+//                           each span in the workspace, from which each block of the second makes those of the row.
+//                           Blocks of the second sum spans again where weights are relative to another power of two
 //
 // Constraints: those of canonical_softmax.cuh but for the length; kUnroll · 16 / sizeof(In) ≤ 32; a row has at most
-// Block::kRounds spans, or Block::kMostPartials if each has a block. rows · chunks fits 32 bits then.
+// Block::kRounds spans, or Block::kMostPartials if each has a block. rows · chunks fits 32 bits then. The workspace has
+// room for two partials of each span, and for two counters of each row.
 #pragma once
 
 #include "canonical_block.cuh"
@@ -103,21 +104,18 @@ struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnrol
   static __device__ void publish(const Arguments& all) {
     pdl_release_then_wait();
     for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
-      for (unsigned span = first; span < end; ++span) {
+      if (first == 0 && threadIdx.x < 2) counters_of(all, row)[threadIdx.x] = 0;
+#pragma unroll 1
+      for (unsigned span = first; span < end; ++span) {  // warps wait for each other once in kRounds spans
+        const unsigned round = (span - first) % kRounds;
         const auto found = Rows::of_span(Rows::guessed_of(all), all, row, span);
-        publish_warps<Weight>(found.sum, sums_of(all, row) + span);
-        publish_warps<Heaviest>(found.heaviest, heaviest_of(all, row) + span);
+        Block<Weight>::keep(found.sum, round);
+        Block<Heaviest>::keep(found.heaviest, round);
+        if (round + 1 < kRounds && span + 1 < end) continue;
+        publish_kept<Weight>(sums_of(all, row) + span - round, round + 1);
+        publish_kept<Heaviest>(heaviest_of(all, row) + span - round, round + 1);
+        __syncthreads();
       }
-    });
-  }
-
-  static __device__ void correct(const Arguments& all) {
-    ToAll<Heaviest> combine;
-    for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
-      const Weight weight(of_row(combine, heaviest_of(all, row), all.chunks), all.scale.factor);
-      if (weight.is_guessed()) return;
-      for (unsigned span = first; span < end; ++span)
-        publish_warps<Weight>(Rows::of_span(weight.powers, all, row, span).sum, sums_of(all, row) + span);
     });
   }
 
@@ -127,9 +125,12 @@ struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnrol
     for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
       const GuessedPowers<Acc> guessed = Rows::guessed_of(all);
       const Acc heaviest = of_row(combine_heaviest, heaviest_of(all, row), all.chunks);
-      const Acc sum = of_row(combine_weights, sums_of(all, row), all.chunks);
-      if (guessed.are_of(heaviest)) Rows::write_spans(Guess(guessed, heaviest), sum, all, row, first, end);
-      else Rows::write_spans(Weight(heaviest, all.scale.factor), sum, all, row, first, end);
+      if (guessed.are_of(heaviest)) {
+        Rows::write_spans(Guess(guessed, heaviest), of_row(combine_weights, sums_of(all, row), all.chunks), all, row,
+                          first, end);
+      } else {
+        combine_weights = write_of_other_weights(heaviest, combine_weights, all, row, first, end);
+      }
     });
   }
 
@@ -138,6 +139,7 @@ struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnrol
   using Block = typename Rows::template Block<Op>;
   template <class Op>
   using ToAll = typename Rows::template ToAll<Op>;
+  static constexpr unsigned kRounds = Block<Weight>::kRounds;
 
   /// Calls act(row, first, end) for the spans of each row that the block has: neighbours among those of all rows.
   template <class Act>
@@ -160,12 +162,46 @@ struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnrol
     return heaviest_of(all, static_cast<unsigned>(all.rows) + row);
   }
 
-  /// Publishes the tree of what the warps have.
+  /// Two numbers for each row, behind the partials: of spans that blocks claimed to sum them again, and that they did.
+  static __device__ unsigned* counters_of(const Arguments& all, unsigned row) {
+    return reinterpret_cast<unsigned*>(heaviest_of(all, 2 * static_cast<unsigned>(all.rows))) + 2 * row;
+  }
+
+  /// Publishes the trees of what the warps kept of so many spans.
   template <class Op>
-  static __device__ void publish_warps(Acc of_warp, Acc* partial) {
-    Block<Op>::keep(of_warp, 0);
-    const Acc state = Block<Op>::tree_of_warps(Block<Op>::value_of_thread(1));
-    if (threadIdx.x == 0) *partial = state;
+  static __device__ void publish_kept(Acc* partials, unsigned spans) {
+    constexpr unsigned kWarps = Block<Op>::kWarps;
+    const Acc state = Block<Op>::tree_of_warps(Block<Op>::value_of_thread(spans));
+    if (threadIdx.x % kWarps == 0 && threadIdx.x < spans * kWarps) partials[threadIdx.x / kWarps] = state;
+  }
+
+  /// The same for a row whose weights are relative to another power of two. Not a part of write(), which would need more
+  /// registers.
+  static __device__ __noinline__ ToAll<Weight> write_of_other_weights(Acc heaviest, ToAll<Weight> combine,
+                                                                      const Arguments& all, unsigned row,
+                                                                      unsigned first, unsigned end) {
+    const Weight weight(heaviest, all.scale.factor);
+    if (!weight.is_nan) sum_again(weight, all, row);
+    Rows::write_spans(weight, of_row(combine, sums_of(all, row), all.chunks), all, row, first, end);
+    return combine;
+  }
+
+  /// Replaces the sums of a row's spans by those of other weights. Blocks claim spans, and wait for those that others
+  /// claimed, which sum them without waiting for anything.
+  static __device__ void sum_again(const Weight& weight, const Arguments& all, unsigned row) {
+    __shared__ unsigned claimed;
+    unsigned* const counters = counters_of(all, row);
+#pragma unroll 1
+    for (;;) {
+      if (threadIdx.x == 0) claimed = atomicAdd(counters, 1u);
+      __syncthreads();
+      const unsigned span = claimed;
+      if (span >= all.chunks) break;
+      Block<Weight>::keep(Rows::of_span(weight.powers, all, row, span).sum, 0);
+      publish_kept<Weight>(sums_of(all, row) + span, 1);
+      if (threadIdx.x == 0) count_up(counters + 1);
+    }
+    if (threadIdx.x == 0) wait_for_count(counters + 1, all.chunks);
     __syncthreads();
   }
 

@@ -20,7 +20,7 @@ constexpr std::int64_t kMostSmemOfWarps = 112 * 1024;  ///< that hold rows, of a
 constexpr int kLeastSmemKib = 48;                     ///< that a policy names
 constexpr std::int64_t kMostHeldBytes = 32 * 1024;    ///< some block holds a row in the middle of such a class
 constexpr std::int64_t kLeastBytesPerBlock = 8192;    ///< of a row that several blocks share
-constexpr std::int64_t kLeastSpansBytes = 64 * 1024;  ///< of a row that is worth three launches
+constexpr std::int64_t kLeastSpansBytes = 64 * 1024;  ///< of a row that is worth two launches
 
 /// Spans for each block of a grid, at most: the last round of a grid is the shorter, the shorter they are.
 constexpr std::int64_t kSpansOfBlock = 4;
@@ -81,7 +81,7 @@ constexpr std::array<PruneRule<View>, 18> kRules{{
      [](const View& v) {
        return v.scope == Scope::cluster && v.row_bytes < v.cluster_blocks * kLeastBytesPerBlock;
      }},
-    {"a row is too short to be worth three launches", kNotMeasured,
+    {"a row is too short to be worth two launches", kNotMeasured,
      [](const View& v) { return v.scope == Scope::grid && v.row_bytes < kLeastSpansBytes; }},
     {"there are rows enough for all blocks", kNotMeasured,
      [](const View& v) { return v.scope == Scope::grid && v.rows > 4 * v.facts.sm_count; }},
@@ -124,7 +124,7 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
                  "lanes do not hold the row"),
        reason_if(scope == Scope::cluster && !is_in_shared && last_of(problem, 1) > 2 * tile * cluster_blocks,
                  "a cluster does not hold half of the row"),
-       reason_if(scope == Scope::grid && last_of(problem, 0) > traits.most_partials(),
+       reason_if(scope == Scope::grid && 2 * last_of(problem, 0) > traits.most_partials(),
                  "rows have more partial results than the workspace"),
        reason_if(takes_batches && chunks_at_once * 4 != packs_per_thread, "a warp takes whole chunks"),
        reason_if(takes_batches && !std::has_single_bit(static_cast<unsigned>(chunks_at_once)),
@@ -174,9 +174,7 @@ Unit CanonicalSoftmax::unit() const {
                         "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
                         cuts_rows() ? "Spans" : "Rows", block_threads, chunks_at_once, tile * traits.in_bytes);
   if (!cuts_rows()) return unit_of(source, {kernel_entry("Kernel::run", *this)});
-  return unit_of(source, {kernel_entry("Kernel::publish", *this),
-                          kernel_entry("Kernel::correct", *this),
-                          kernel_entry("Kernel::write", *this)});
+  return unit_of(source, {kernel_entry("Kernel::publish", *this), kernel_entry("Kernel::write", *this)});
 }
 
 WorkShape CanonicalSoftmax::shape() const {
@@ -189,7 +187,7 @@ WorkShape CanonicalSoftmax::shape() const {
     return shape;
   }
   shape.tiles = count * (cuts_rows() ? row_tiles() : cluster_blocks);
-  shape.launches = cuts_rows() ? 3 : 1;
+  shape.launches = cuts_rows() ? 2 : 1;
   shape.independent_blocks = !cuts_rows();
   shape.bytes_in_flight_per_block = std::min(row_bytes / cluster_blocks, tile * traits.in_bytes);
   if (!is_held) shape.traffic = traits.traffic(2, 1);
@@ -205,8 +203,8 @@ Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
   }
   if (!cuts_rows()) return Spans::of(row_tiles(), kMostSpanRounds);
   const std::int64_t count = at_least_one(rows);
-  const std::int64_t most =
-      std::min({most_partials(block_threads), kSpansOfBlock * max_blocks / count, traits.most_partials() / count});
+  const std::int64_t room = traits.most_partials() / count - 1;  // the counters of a row take no more than a span
+  const std::int64_t most = std::min({most_partials(block_threads), kSpansOfBlock * max_blocks / count, room});
   return Spans::of(row_tiles(), at_least_one(most));
 }
 
@@ -242,7 +240,7 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
                                           .lag = 0,
                                           .run_levels = static_cast<unsigned>(division.levels)};
     const CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor)};
-    for (int entry = 0; entry < (cuts_rows() ? 3 : 1); ++entry) {
+    for (int entry = 0; entry < (cuts_rows() ? 2 : 1); ++entry) {
       Launch& launch = add_launch(launches, grid, block_threads, arguments);
       launch.entry = entry;
       launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns));

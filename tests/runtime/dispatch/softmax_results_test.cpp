@@ -203,6 +203,17 @@ TEST_F(SoftmaxResults, ReproducibleOnesHaveTheBitsOfTheDefinition) {
     expect_right(session, {.scale = scale, .numerics = kNumerics}, false, SoftmaxShape::rows(4, 61), "huge", 0);
 }
 
+/// Weights are relative to another power of two where elements are large; where the scale is tiny or 0, no weights
+/// relative to 1 can be guessed. Blocks share the work of summing spans again.
+TEST_F(SoftmaxResults, ReproducibleRowsOfManyBlocksMayHaveAnyWeights) {
+  constexpr std::string_view kSpans = "scope=grid combine=second_kernel block_threads=128 packs_per_thread=4";
+  for (const double scale : {0.0, -1e-30, 40.0, -1e6}) {
+    const SoftmaxSpec spec{.scale = scale, .numerics = Numerics::reproducible};
+    verify_policies(softmax_problem(spec, SoftmaxShape::rows(2, 40000)), 1, kSpans);
+    verify_policies(log_softmax_problem(spec, SoftmaxShape::rows(3, 20000)), 1, kSpans);
+  }
+}
+
 /// Code for rows that threads hold to the last element has no checks: lanes with one or two rows at once, some of which
 /// are not there, a block, and a cluster. Elements are negated where the scale is.
 TEST_F(SoftmaxResults, ReproducibleRowsOfWholePacksHaveTheBitsOfTheDefinition) {
