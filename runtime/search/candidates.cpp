@@ -66,8 +66,11 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
   if (model_constants(facts).block_share_bytes > 0) return sweeping_geometries(facts, shape, resident_blocks * sms);
   std::vector<Geometry> result;
   for (std::int64_t per_sm = 1; per_sm < resident_blocks; per_sm *= 2) result.push_back({.max_blocks = per_sm * sms});
-  for (std::int64_t waves : {1, 2, 3, 4, 8}) result.push_back({.max_blocks = waves * resident_blocks * sms});
-  if (shape.independent_blocks) result.push_back(block_per_tile);
+  for (std::int64_t waves : {1, 2, 3, 4}) result.push_back({.max_blocks = waves * resident_blocks * sms});
+  if (shape.independent_blocks) {
+    result.push_back({.max_blocks = 8 * resident_blocks * sms});
+    result.push_back(block_per_tile);
+  }
   return result;
 }
 

@@ -87,11 +87,13 @@ TEST(Geometries, APolicyOfOneBlockHasOne) {
   EXPECT_EQ(grids(h100_facts(), {.block_threads = 256, .one_block = true}, 8), std::vector<std::int64_t>{1});
 }
 
-TEST(Geometries, IndependentBlocksMayHaveATileEach) {
+TEST(Geometries, IndependentBlocksMayHaveFewTilesOrOneEach) {
   WorkShape shape{.block_threads = 256, .tiles = 1 << 24};
   EXPECT_LT(grids(h100_facts(), shape, 8).back(), shape.tiles);
   shape.independent_blocks = true;
-  EXPECT_GE(grids(h100_facts(), shape, 8).back(), shape.tiles);
+  const std::vector<std::int64_t> all = grids(h100_facts(), shape, 8);
+  EXPECT_GE(all.back(), shape.tiles);
+  EXPECT_EQ(all[all.size() - 2], 8 * 8 * 132);
 }
 
 TEST(Candidates, TextbookOccupancyDecidesTheGrids) {
