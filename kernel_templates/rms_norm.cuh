@@ -2,25 +2,28 @@
 // which is then written as well. Sums are accumulated in f32; h is rounded before it is squared, y once.
 //
 // kRowThreads threads share a row: lanes of a warp, with kRows rows at once; a block; or a cluster of blocks. A thread
-// holds kPacks packs of the row in registers between the sum and the results, and the weights of these columns for all
-// of its rows. With kHasRest a row may be longer, and the rest is read twice. A grid-stride loop over rows; the order
-// of additions depends only on the columns and the policy.
+// holds kPacks packs of the row in registers between the sum and the results. With kHasRest a row may be longer, and
+// the rest is read twice. A grid-stride loop over rows; the order of additions depends only on the columns, the policy
+// and, with kAnyStart, where a row begins.
 //
-// A row is whole packs, as wide as the alignment of all rows allows, from one element to 16 bytes. y may lie on x, and
-// h on residual: a thread writes no element that another one reads.
+// Rows are whole packs, as wide as the alignment of all rows allows, from one element to 16 bytes. A thread then holds
+// the weights of its columns for all of its rows. With kAnyStart, packs have 16 bytes wherever rows begin
+// (rms_norm_row.cuh), and weights are loaded for each row. y may lie on x, and h on residual: a thread writes no
+// element that another one uses.
 //
-// Constraints: kRowThreads is a power of two; Index holds the elements of a row and a tile more.
+// Constraints: kRowThreads is a power of two; Index holds the elements of a row and a tile more. With kAnyStart a row
+// has as many threads as four packs have elements, at least.
 #pragma once
 
 #include "combine.cuh"
-#include "pack_range.cuh"
 #include "reduce_ops.cuh"
-#include "rms_norm_arguments.h"
+#include "rms_norm_row.cuh"
 
 namespace hone {
 
 template <class T, class Index_, unsigned kElements, bool kHasWeight_, bool kHasResidual_, unsigned kBlockThreads,
-          unsigned kRowThreads_, unsigned kPacks_, unsigned kRows, bool kHasRest>
+          unsigned kRowThreads_, unsigned kPacks_, unsigned kRows, bool kHasRest, bool kAnyStart,
+          AlignedIn kAlignedIn = AlignedIn::y>
 struct RmsNorm {
   using Index = Index_;
   static constexpr bool kHasWeight = kHasWeight_, kHasResidual = kHasResidual_;
@@ -33,7 +36,7 @@ struct RmsNorm {
   };
 
   using ElementPack = Pack<T, kElements>;
-  using Range = PackRange<OneArray<T, kElements>, Index>;
+  using Row = RmsNormRow<T, Index, kElements, kAnyStart, kHasWeight, kHasResidual, kRowThreads, kAlignedIn>;
   static constexpr unsigned kClusterBlocks = kRowThreads > kBlockThreads ? kRowThreads / kBlockThreads : 1;
   static constexpr unsigned kGroups = kRowThreads < kBlockThreads ? kBlockThreads / kRowThreads : 1;
   using CombineRow = Combine<Squares, kRowThreads / kClusterBlocks, kClusterBlocks, Grid::none, true, Tail::warp,
@@ -45,36 +48,6 @@ struct RmsNorm {
 
   /// Every kRowThreads-th pack of an array, from one of them on.
   template <unsigned kCount> using Tile = ElementPack[kCount];
-
-  /// Row r of all arrays; behind the last row, an empty one.
-  struct Row {
-    const RmsNormArguments& all;
-    unsigned long long r;
-    Range x = row_of(all.x, all, r, all.in_pitch), residual = row_of(all.residual, all, r, all.in_pitch);
-    Range y = row_of(all.y, all, r, all.out_pitch), h = row_of(all.h, all, r, all.out_pitch);
-
-    /// The first `packs` packs of it.
-    __device__ Row beginning(Index packs) const {
-      Row some = *this;
-      if (packs < x.packs) some.x.packs = some.residual.packs = some.y.packs = some.h.packs = packs;
-      return some;
-    }
-  };
-
-  static __device__ Range row_of(const void* array, const RmsNormArguments& all, unsigned long long r,
-                                 long long pitch) {
-    const Index columns = r < all.rows ? static_cast<Index>(all.columns) : 0;
-    return Range::template of<false>({static_cast<const T*>(array) + static_cast<long long>(r) * pitch}, columns);
-  }
-
-  template <unsigned kCount>
-  static __device__ void load(Tile<kCount>& tile, const Range& from, Index first) {
-    from.template load_tail<Squares>(tile, first, Index(kRowThreads));
-  }
-
-  static __device__ void store(const Range& to, Index p, const ElementPack& pack) {
-    if (p < to.packs) reinterpret_cast<ElementPack*>(const_cast<T*>(to.source.in))[p] = pack;
-  }
 
   static __device__ T added(T x, T residual) { return convert<T>(convert<float>(x) + convert<float>(residual)); }
 
@@ -88,7 +61,7 @@ struct RmsNorm {
   static __device__ void add(Tile<kCount>& tile, const Tile<kCount>& residual, const Row& row, Index first) {
     unrolled<kCount>([&](unsigned u) {
       tile[u] = ElementPack::of([&](unsigned e) { return added(tile[u][e], residual[u][e]); });
-      store(row.h, first + u * kRowThreads, tile[u]);
+      row.store(row.h, first + u * kRowThreads, tile[u]);
     });
   }
 
@@ -98,20 +71,65 @@ struct RmsNorm {
     const auto held = launder(tile), weight = launder(weights);
     unrolled<kCount>([&](unsigned u) {
       const auto result = [&](unsigned e) { return result_of(held.values[u][e], weight.values[u][e], factor); };
-      store(row.y, first + u * kRowThreads, ElementPack::of(result));
+      row.store(row.y, first + u * kRowThreads, ElementPack::of(result));
     });
   }
+
+  /// The weights of what a thread holds in registers.
+  struct Weights {
+    Tile<kPacks> packs;
+    T single;
+
+    __device__ void load(const Row& row) {
+      if constexpr (kHasWeight) {
+        row.load(packs, row.weight, row.thread);
+        if (row.has_single()) single = row.weight.elements[row.single()];
+      }
+    }
+  };
+
+  /// What a thread holds of a row in registers: packs, and a single element where there is one for it.
+  struct Held {
+    Tile<kPacks> packs, residuals;
+    T single, residual;
+
+    __device__ void load(const Row& row) {
+      row.load(packs, row.x, row.thread);
+      if constexpr (kHasResidual) row.load(residuals, row.residual, row.thread);
+      if (row.has_single()) {
+        single = row.x.elements[row.single()];
+        if constexpr (kHasResidual) residual = row.residual.elements[row.single()];
+      }
+    }
+
+    /// Returns the sum of the squares, of x and the residual where there is one.
+    __device__ float squares(const Row& row) {
+      float sum = Squares::identity();
+      if constexpr (kHasResidual) add(packs, residuals, row, row.thread);
+      Squares::accumulate(sum, packs, Index(0), Index(0));
+      if (row.has_single()) {
+        if constexpr (kHasResidual) row.h.elements[row.single()] = single = added(single, residual);
+        sum = Squares::combine(sum, Squares::of(single, Index(0)));
+      }
+      return sum;
+    }
+
+    __device__ void write(const Row& row, const Weights& weights, float factor) const {
+      RmsNorm::write(packs, weights.packs, row, row.thread, factor);
+      if (row.has_single()) row.y.elements[row.single()] = result_of(single, weights.single, factor);
+    }
+  };
 
   /// Calls act(tile, first) for each tile of what a thread does not hold of a row, from pack `from` on, of h where that
   /// was written before.
   template <bool kAgain, class Act>
   static __device__ void for_rest(const Row& row, Index from, const Act& act) {
 #pragma unroll 1
-    for (Index p = from; kHasRest && p < row.x.packs; p += kRestPacks * kRowThreads) {
+    for (Index p = from; kHasRest && p < row.end; p += kRestPacks * kRowThreads) {
       Tile<kRestPacks> tile, residual;
-      load(tile, kAgain && kHasResidual ? row.h : row.x, p);
+      row.load(tile, kAgain && kHasResidual ? row.h : row.x, p);
       if constexpr (kHasResidual && !kAgain) {
-        load(residual, row.residual, p);
+        row.load(residual, row.residual, p);
         add(tile, residual, row, p);
       }
       act(tile, p);
@@ -125,10 +143,10 @@ struct RmsNorm {
     });
   }
 
-  static __device__ void write_rest(const Row& row, const Range& weight, Index from, float factor) {
+  static __device__ void write_rest(const Row& row, Index from, float factor) {
     for_rest<true>(row, from, [&](const Tile<kRestPacks>& rest, Index p) {
       Tile<kRestPacks> weights;
-      if constexpr (kHasWeight) load(weights, weight, p);
+      if constexpr (kHasWeight) row.load(weights, row.weight, p);
       write(rest, weights, row, p, factor);
     });
   }
@@ -141,33 +159,29 @@ struct RmsNorm {
     CombineRow combine;
     const unsigned thread = combine.rank();
     const Index rest = thread + Index(kPacks) * kRowThreads;
-    const Range weight = row_of(all.weight, all, 0, 0);
-    Tile<kPacks> weights;
-    if constexpr (kHasWeight) load(weights, weight, thread);
+    constexpr unsigned kWeights = kAnyStart ? kRows : 1;
+    Weights weights[kWeights];
+    if constexpr (!kAnyStart) weights[0].load(Row(all, 0, thread));
     const unsigned long long stride = static_cast<unsigned long long>(gridDim.x / kClusterBlocks) * kTileRows;
     unsigned long long tile = static_cast<unsigned long long>(blockIdx.x / kClusterBlocks) * kTileRows;
     for (; tile < all.rows; tile += stride) {
       const unsigned long long first = tile + (kGroups > 1 ? threadIdx.x / kRowThreads : 0);
-      Tile<kPacks> held[kRows], residuals[kRows];
+      Held held[kRows];
       float sums[kRows];
+      unrolled<kRows>([&](unsigned r) { held[r].load(Row(all, first + r * kGroups, thread)); });
+      if constexpr (kAnyStart)
+        unrolled<kRows>([&](unsigned r) { weights[r].load(Row(all, first + r * kGroups, thread)); });
       unrolled<kRows>([&](unsigned r) {
-        const Row row{all, first + r * kGroups};
-        load(held[r], row.x, thread);
-        if constexpr (kHasResidual) load(residuals[r], row.residual, thread);
-      });
-      unrolled<kRows>([&](unsigned r) {
-        const Row row{all, first + r * kGroups};
-        if constexpr (kHasResidual) add(held[r], residuals[r], row, thread);
-        sums[r] = Squares::identity();
-        Squares::accumulate(sums[r], held[r], Index(0), Index(0));
+        const Row row(all, first + r * kGroups, thread);
+        sums[r] = held[r].squares(row);
         add_rest(sums[r], row, rest);
       });
       unrolled<kRows>([&](unsigned r) { sums[r] = combine.to_all(sums[r]); });
       unrolled<kRows>([&](unsigned r) {
-        const Row row{all, first + r * kGroups};
+        const Row row(all, first + r * kGroups, thread);
         const float factor = factor_of(sums[r], all);
-        write_rest(row, weight, rest, factor);
-        write(held[r], weights, row, thread, factor);
+        write_rest(row, rest, factor);
+        held[r].write(row, weights[kAnyStart ? r : 0], factor);
       });
     }
   }

@@ -96,10 +96,19 @@ constexpr double kEqualShares = 1.02;
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.
 constexpr double kLostPerDoubling = 0.35;
 
+/// The memory latencies of a round, in the mean over the rounds of a block. Behind the last row of a cluster no load
+/// waits for its blocks: the softmax of one row of 2^16 f16 takes a cluster of 16 blocks 3.5 µs, two launches of a grid
+/// 4.7 (H100, CUDA 13.0, 2026-11-26).
+double mean_round_latencies(const WorkShape& shape, std::int64_t tiles, std::int64_t blocks) {
+  if (shape.cluster_blocks == 1) return shape.round_latencies;
+  const auto rounds = static_cast<double>(divide_up(tiles, blocks));
+  return std::max(kClusterRound, (1 + (rounds - 1) * shape.round_latencies) / rounds);
+}
+
 /// Returns what `blocks` blocks draw together in GB/s: little less than the least of what memory, the SMs that they are
 /// on, and the bytes that they have in flight allow.
 double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, const WorkShape& shape,
-                 std::int64_t blocks) {
+                 std::int64_t blocks, double latencies) {
   const auto busy_sms = static_cast<double>(std::min<std::int64_t>(blocks, facts.sm_count));
   double most = std::min(constants.bandwidth_gbps, constants.sm_bandwidth_gbps * busy_sms);
   if (shape.cluster_blocks > 1 && constants.cluster_bandwidth_gbps > 0)
@@ -107,10 +116,8 @@ double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, cons
         std::min(most, constants.cluster_bandwidth_gbps * static_cast<double>(divide_up(blocks, shape.cluster_blocks)));
   if (constants.memory_latency_us == 0) return most;
   // A block of a cluster is alone on its SM: nothing is in flight while it takes in one round and asks for the next.
-  const double round_us =
-      constants.memory_latency_us * std::max(shape.round_latencies, shape.cluster_blocks > 1 ? kClusterRound : 1);
-  const double in_flight_gbps =
-      static_cast<double>(blocks) * static_cast<double>(shape.bytes_in_flight_per_block) / round_us * 1e-3;
+  const double in_flight_gbps = static_cast<double>(blocks) * static_cast<double>(shape.bytes_in_flight_per_block) /
+                                (constants.memory_latency_us * latencies) * 1e-3;
   double sum = std::pow(most, -kSharpness) + std::pow(in_flight_gbps, -kSharpness);
   if (shape.instructions_per_byte > 0 && constants.sm_instructions_per_ns > 0)
     sum += std::pow(busy_sms * constants.sm_instructions_per_ns / shape.instructions_per_byte, -kSharpness);
@@ -123,9 +130,10 @@ double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, cons
 double working_us(const DeviceFacts& facts, const ModelConstants& constants, const WorkShape& shape,
                   std::int64_t bytes_moved, std::int64_t tiles, std::int64_t blocks, std::int64_t slots) {
   const double bytes_per_tile = shape.traffic * static_cast<double>(bytes_moved) / static_cast<double>(tiles);
+  const double latencies = mean_round_latencies(shape, tiles, std::min(blocks, slots));
   const auto us = [&](std::int64_t at_once, double tiles_of_them) {
     if (tiles_of_them <= 0) return 0.0;
-    double gbps = rate_gbps(facts, constants, shape, at_once);
+    double gbps = rate_gbps(facts, constants, shape, at_once, latencies);
     const double share = static_cast<double>(bytes_moved) / static_cast<double>(blocks);
     if (constants.block_share_bytes > 0 && share > constants.block_share_bytes)
       gbps /= 1 + kLostPerDoubling * std::log2(share / constants.block_share_bytes);

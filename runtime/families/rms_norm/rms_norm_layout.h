@@ -40,7 +40,9 @@ struct RmsNormPolicy {
   std::int32_t cluster_blocks = 1;           ///< of a row
   Combine combine = Combine::second_kernel;  ///< of a grid
   std::int32_t block_threads = 256;
-  Staging staging = Staging::direct;  ///< shared: packs that exceed the registers are held in shared memory
+  Staging staging = Staging::direct;  ///< direct: in packs that all rows are made of; shifted: in packs of 16 bytes of
+                                      ///< rows that begin anywhere; shared: packs that exceed the registers are held in
+                                      ///< shared memory
   std::int32_t packs_per_thread = 1;  ///< of a row, in registers; of chunks, loads at once
   std::int32_t smem_kib = 0;          ///< of a block, at most, that packs are held in
   MinBlocks min_blocks = MinBlocks::one;
@@ -61,7 +63,7 @@ struct RmsNormPolicy {
         PolicyField{&P::cluster_blocks, cluster_parameter({2, 4, 8, 16})},
         PolicyField{&P::combine, chunks_parameter()},
         PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
-        PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
+        PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared, Staging::shifted})
                                      .only_if("scope", {Scope::block, Scope::cluster})},
         PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
         PolicyField{&P::smem_kib, ordinal("smem_kib", {32, 112, 224}).only_if("staging", {Staging::shared})},
@@ -74,7 +76,8 @@ struct RmsNormPolicy {
 struct Layout : RmsNormPolicy {
   const Problem& problem;
   std::int64_t rows = problem.extents[0];
-  std::int64_t pack_bytes = cuts_rows() ? kMaxAlignment : pack_bytes_of(problem);
+  bool is_aligned = problem.alignment >= kMaxAlignment;
+  std::int64_t pack_bytes = cuts_rows() || staging != Staging::direct ? kMaxAlignment : pack_bytes_of(problem);
   std::int64_t packs = problem.extents[1] * element_bytes(problem) / pack_bytes;  ///< of a row
   std::int64_t row_threads = scope == Scope::warp ? threads_per_row : std::int64_t{block_threads} * cluster_blocks;
   std::int64_t held_packs = cuts_rows() ? 0 : row_threads * (packs_per_thread + shared_packs());
@@ -87,6 +90,7 @@ struct Layout : RmsNormPolicy {
     return at_least_one(divide_up(rows, tile_rows)) * (cuts_rows() ? row_chunks().tiles : cluster_blocks);
   }
   bool is_in_shared() const { return staging == Staging::shared; }
+  bool begins_anywhere() const { return !is_aligned && staging != Staging::direct; }  ///< rms_norm_row.cuh
 
   RowChunks row_chunks() const { return row_chunks(rows, problem.extents[1]); }
   RowChunks row_chunks(std::int64_t of_rows, std::int64_t of_columns) const {
@@ -115,25 +119,29 @@ struct Layout : RmsNormPolicy {
   /// The registers of what a thread holds while rows are loaded, weights included.
   std::int64_t registers() const {
     const std::int64_t words = packs_per_thread * divide_up(pack_bytes, 4);
-    return words * (rows_per_thread * streams + (has_weight(problem) ? 1 : 0));
+    const std::int64_t weights = begins_anywhere() ? rows_per_thread : 1;
+    return words * (rows_per_thread * streams + (has_weight(problem) ? weights : 0));
   }
 
   Reason is_valid(const DeviceFacts& facts) const {
-    constexpr std::int64_t kMostStaticBytes = 2048, kLeastCopiedBytes = 4;  // beside it; by cp.async
+    constexpr std::int64_t kMostStaticBytes = 2048;  // beside it
+    const std::int64_t most_singles = 4 * pack_bytes / element_bytes(problem);
     return first_reason({check_blocks(facts, block_threads, cluster_blocks),
                          check_smem(facts, is_in_shared() ? smem_kib * 1024 + kMostStaticBytes : 0),
-                         reason_if(is_in_shared() && pack_bytes < kLeastCopiedBytes,
-                                   "packs are too small for asynchronous copies"),
+                         reason_if(staging == Staging::shifted && is_aligned, "rows begin with packs of 16 bytes"),
+                         reason_if(begins_anywhere() && row_threads < most_singles,
+                                   "a row has more elements outside of packs than threads"),
                          row_chunks(last_of(problem, 0), last_of(problem, 1)).is_valid()});
   }
 
   Unit unit() const {
     const std::int64_t elements = pack_bytes / element_bytes(problem);
-    const bool is_aligned = problem.alignment >= kMaxAlignment;
     const std::string pack = cuts_rows() ? fmt::format("{}", is_aligned) : fmt::format("{}", elements);
     const bool reads_twice = last_of(problem, 1) / elements > row_threads * (packs_per_thread + shared_room());
     const std::string row =
-        cuts_rows() ? "" : fmt::format(", {}, {}, {}, {}", row_threads, packs_per_thread, rows_per_thread, reads_twice);
+        cuts_rows() ? ""
+                    : fmt::format(", {}, {}, {}, {}, {}, hone::AlignedIn::{}", row_threads, packs_per_thread,
+                                  rows_per_thread, reads_twice, begins_anywhere(), is_in_shared() ? "x" : "y");
     Unit unit = unit_of(
         fmt::format("#include \"{}.cuh\"\n\n"
                     "using Kernel = hone::RmsNorm{}<{}, {}, {}, {}, {}, {}{}>;\n"
@@ -145,7 +153,9 @@ struct Layout : RmsNormPolicy {
         {});
     if (cuts_rows()) row_chunks().add_to(unit, packs_per_thread, block_threads, min_blocks);
     else if (!is_in_shared()) unit.entries = {kernel_entry("Kernel::run", *this)};
-    else unit.entries = {kernel_entry(fmt::format("hone::RmsNormShared<Kernel, {}>::run", block_threads), *this)};
+    else
+      unit.entries = {kernel_entry(
+          fmt::format("hone::RmsNormShared<Kernel, {}, {}>::run", block_threads, begins_anywhere()), *this)};
     return unit;
   }
 
@@ -154,15 +164,42 @@ struct Layout : RmsNormPolicy {
     const double read_twice = static_cast<double>(all - held) / static_cast<double>(all);
     const std::int64_t tile = is_in_shared() ? 4 : 0;  // of the residuals in shared memory: kTile of shared_packs.cuh
     const std::int64_t residuals = (streams - 1) * std::min(all, row_threads * (packs_per_thread + tile));
-    const std::int64_t held_bytes = tile_rows * (held + residuals) * pack_bytes;
-    return {.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes()),
-            .tiles = tiles(),
-            .bytes_in_flight_per_block = cuts_rows() ? block_threads * packs_per_thread * streams * pack_bytes
-                                                     : held_bytes / cluster_blocks,
-            .launches = row_chunks().launches(),
-            .traffic = (1 + read_twice / static_cast<double>(2 * streams)) *  // as many arrays are written
-                       traffic_of_lanes(),
-            .independent_blocks = !cuts_rows()};
+    const std::int64_t held_bytes = tile_rows * (held + residuals) * pack_bytes / cluster_blocks;
+    const std::int64_t rest_bytes =  // kRestPacks of rms_norm.cuh
+        std::int64_t{block_threads} * std::min(packs_per_thread, 2) * streams * pack_bytes;
+    WorkShape shape{.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes()),
+                    .tiles = tiles(),
+                    .bytes_in_flight_per_block = cuts_rows() ? block_threads * packs_per_thread * streams * pack_bytes
+                                                             : mean_in_flight(held, all, held_bytes, rest_bytes),
+                    .launches = row_chunks().launches(),
+                    .traffic = (1 + read_twice / static_cast<double>(2 * streams)) *  // as many arrays are written
+                               traffic_of_lanes(),
+                    .independent_blocks = !cuts_rows(),
+                    .pipeline_fill_latencies = exposed_latencies(),
+                    .thread_gbps = static_cast<double>(2 * streams * element_bytes(problem)) / element_ns()};
+    row_chunks().add_to(shape);
+    return shape;
+  }
+
+  /// The ns that a thread takes for an element that it holds, one after the other: where few threads hold long rows,
+  /// that is what they take. 64 rows of 2^20 f16 in shared memory take clusters of 16 blocks of 128, 256 and 512
+  /// threads 113, 102 and 98 µs, with weights 145, 119 and 122, and 3 rows with weights and residuals, which are loaded
+  /// meanwhile, 30, 20.9 and 17.0 (H100, CUDA 13.0, 2026-11-26).
+  double element_ns() const {
+    constexpr double kPlain = 6, kWeight = 9, kResidual = 22;
+    return kPlain + (has_weight(problem) ? kWeight : 0) + (has_residual(problem) ? kResidual : 0);
+  }
+
+  /// The memory latencies of a row in which a cluster that has its SMs to itself loads less than it could. It exchanges
+  /// sums and, in registers, loads the next row when this one has been written: 64 rows of 2^20 f16 take 104 µs so, 1.4
+  /// µs a row more than their bytes (H100, CUDA 13.0, 2026-11-26).
+  double exposed_latencies() const {
+    constexpr double kLatencyNs = 550, kRowLatencies = 2.7;
+    constexpr std::int64_t kRegistersOfHalfAnSm = 32768, kOtherRegisters = 30;
+    if (scope != Scope::cluster) return 0;
+    if (!is_in_shared())
+      return block_threads * (registers() + kOtherRegisters) > kRegistersOfHalfAnSm ? kRowLatencies : 0;
+    return kRowLatencies + static_cast<double>(divide_up(problem.extents[1], row_threads)) * element_ns() / kLatencyNs;
   }
 
   std::int64_t grid(std::int64_t max_blocks) const { return whole_clusters(max_blocks, tiles(), cluster_blocks); }

@@ -27,6 +27,11 @@ constexpr std::int64_t kLeastBytesPerBlock = 4096;
 /// rows of 2^16 f32 by clusters of 4 (512 threads), 8 (256) and 16 (128) take 191, 181 and 181 µs (same GPU and day).
 constexpr double kExchangeLatencies = 0.5, kExchangeLatenciesOfBlock = 0.3;
 
+/// The instructions of an element, of which an exponential counts eight (16 a cycle), where a row is held between the
+/// two passes: one row of 2^16 f16 takes a block of 1024 threads 8.3 µs, of which loading and writing 128 KiB each are
+/// 3.6, and eight of 2^20 take clusters of eight such blocks 23.9 µs, a grid 19.8 (H100, CUDA 13.0, 2026-11-26).
+constexpr double kElementInstructions = 22;
+
 /// A policy on a problem.
 struct Layout : SoftmaxRowLayout {
   using SoftmaxRowLayout::SoftmaxRowLayout;
@@ -85,6 +90,9 @@ struct Layout : SoftmaxRowLayout {
       if (is_in_shared())
         shape.pipeline_fill_latencies = kExchangeLatencies + kExchangeLatenciesOfBlock * cluster_blocks;
     }
+    if (!cuts_rows())
+      shape.instructions_per_byte = kElementInstructions / static_cast<double>(traits.in_bytes + traits.out_bytes);
+    row_chunks().add_to(shape);
     if (cuts_rows()) {
       shape.bytes_in_flight_per_block = block_threads * packs_per_thread * pack_in_bytes();
       // A pipeline reads its chunks a second time from L2, but that takes as long: 16 rows of 2^20 f32, 63.9 µs, where
@@ -96,7 +104,10 @@ struct Layout : SoftmaxRowLayout {
       if (threads_per_row == 1 && row_packs > 1) shape.traffic = kHalfSectors;
     } else {
       const std::int64_t all = at_least_one(packs()), held = std::min(all, held_packs(all));
-      shape.bytes_in_flight_per_block = held * pack_in_bytes() / cluster_blocks;
+      constexpr std::int64_t kTile = 4;  // of softmax_shares.cuh, as in the next line
+      const std::int64_t rest_loads = is_in_shared() ? kTile : std::min<std::int64_t>(kTile, packs_per_thread);
+      shape.bytes_in_flight_per_block = mean_in_flight(held, all, held * pack_in_bytes() / cluster_blocks,
+                                                       block_threads * rest_loads * pack_in_bytes());
       shape.traffic = traits.traffic(all - held, all);
     }
     return shape;

@@ -261,24 +261,49 @@ TEST_F(RmsNormResults, RowsHeldInSharedMemoryAreRightAroundEachLimit) {
     verify(problem, {policy_of(problem, "scope=block block_threads=128 staging=shared packs_per_thread=2 smem_kib=32 "
                                         "min_blocks=1")});
   }
-  // Rows that begin anywhere: packs of 4 and 8 bytes.
-  for (const std::uint32_t alignment : {4u, 8u})
-    for (const bool has_residual : {false, true}) {
-      const Problem problem = rms_norm_problem({.dtype = DType::bf16, .rows = 4, .columns = 9000 + alignment / 2},
-                                               true, has_residual, alignment);
-      ASSERT_EQ(problem.alignment, alignment);
-      verify(problem, {policy_of(problem, "scope=block block_threads=256 staging=shared packs_per_thread=1 "
-                                          "smem_kib=32 min_blocks=1")});
-    }
-  const Problem odd = rms_norm_problem({.rows = 4, .columns = 9001}, true, false);
-  const Policy policy = policy_of(odd, "scope=block block_threads=256 staging=shared packs_per_thread=1 smem_kib=32 "
-                                       "min_blocks=1");
-  EXPECT_THAT(odd.family->is_valid(odd, policy, device_->facts()).text(), Names("asynchronous"));
   if (!is_cuda() || device_->facts().max_cluster_blocks < 16) return;
   for (const std::int64_t columns : {1 << 19, 1 << 20, (1 << 20) + 4, 1200000}) {
     const Problem problem = rms_norm_problem({.dtype = DType::f32, .rows = 20, .columns = columns}, true, true);
     verify(problem, {policy_of(problem, "scope=cluster cluster_blocks=16 block_threads=512 staging=shared "
                                         "packs_per_thread=4 smem_kib=224 min_blocks=1")});
+  }
+}
+
+/// Rows that begin anywhere: shorter than a pack, with packs for some threads, for all, and for more than are held;
+/// side by side, so that weights are in step with some of them, and at pitches that put x out of step with y.
+TEST_F(RmsNormResults, RowsThatBeginAnywhereAreRightAroundEachLimit) {
+  struct Shape {
+    std::int64_t rows, columns, in_gap = 0, out_gap = 0;
+  };
+  const std::vector<Shape> shapes{{9, 1},          {17, 7},        {5, 9},          {9, 17, 2, 0},  {5, 31, 0, 3},
+                                  {17, 33},        {9, 1001},      {9, 1023, 1, 2}, {5, 1026},      {9, 2047},
+                                  {9, 2049, 0, 1}, {5, 4097},      {5, 4100},       {3, 8191, 5, 6}, {9, 10007},
+                                  {5, 18433},      {3, 20001, 3, 0}};
+  for (const std::string_view staging : {"shifted packs_per_thread=2", "shared packs_per_thread=2 smem_kib=32"})
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      if (!test::in_share(policies_met_++)) continue;
+      const auto [rows, columns, in_gap, out_gap] = shapes[i];
+      const bool has_residual = i % 2 == 1, has_weight = i / 2 % 2 == 0;
+      const Problem problem = rms_norm_problem({.dtype = std::array{DType::f16, DType::f32, DType::bf16}[i % 3],
+                                                .rows = rows,
+                                                .columns = columns,
+                                                .in_pitch = columns + in_gap,
+                                                .out_pitch = columns + out_gap},
+                                               has_weight, has_residual, i % 4 == 0 ? 4 : 16);
+      if (problem.alignment >= 16) continue;
+      verify(problem,
+             {policy_of(problem, fmt::format("scope=block block_threads=128 staging={} min_blocks=1", staging))});
+    }
+  const Problem aligned = rms_norm_problem({.rows = 5, .columns = 4096}, true, false);
+  const Policy shifted =
+      policy_of(aligned, "scope=block block_threads=128 staging=shifted packs_per_thread=2 min_blocks=1");
+  EXPECT_NE(aligned.family->is_valid(aligned, shifted, device_->facts()).text(), "");
+  if (!is_cuda() || device_->facts().max_cluster_blocks < 16) return;
+  for (const std::int64_t columns : {(1 << 18) + 1, (1 << 20) + 3, 1200001}) {
+    const Problem problem = rms_norm_problem({.dtype = DType::f32, .rows = 20, .columns = columns}, true, true);
+    for (const std::string_view staging : {"shifted packs_per_thread=8", "shared packs_per_thread=4 smem_kib=224"})
+      verify(problem, {policy_of(problem, fmt::format("scope=cluster cluster_blocks=16 block_threads=512 staging={} "
+                                                      "min_blocks=1", staging))});
   }
 }
 

@@ -130,6 +130,23 @@ TEST(RmsNormCheck, ChunksAreRightInEveryOrder) {
   }
 }
 
+/// Weights are out of step with most rows, and all inputs with the outputs where the pitches differ.
+TEST(RmsNormCheck, RowsThatBeginAnywhereAreRightInEveryOrder) {
+  const auto check = [](const RmsNormSpec& spec, bool has_weight, bool has_residual, std::string_view staging) {
+    if (!in_share(staging)) return;
+    const Problem problem = rms_norm_problem(spec, has_weight, has_residual);
+    const std::optional<Policy> policy = problem.family->space().parse(
+        fmt::format("scope=block block_threads=128 staging={} min_blocks=1", staging));
+    ASSERT_TRUE(policy);
+    const HostCheckReport report = FamilyCheck(problem, *policy, spec.in_pitch == spec.out_pitch).run();
+    EXPECT_TRUE(report.ok()) << to_string(problem) << " " << staging << "\n" << report.failure;
+  };
+  for (const std::string_view staging : {"shifted packs_per_thread=2", "shared packs_per_thread=1 smem_kib=32"}) {
+    check({.dtype = DType::f16, .rows = 5, .columns = 2501}, true, true, staging);
+    check({.dtype = DType::f32, .rows = 3, .columns = 2051, .in_pitch = 2053, .out_pitch = 2051}, false, true, staging);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(BuiltIn, FamiliesCheck,
                          testing::ValuesIn(built_in_families().begin(), built_in_families().end()),
                          [](const auto& instance) { return std::string(instance.param.family().name()); });

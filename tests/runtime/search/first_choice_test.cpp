@@ -112,7 +112,7 @@ double first_choice_us(const MeasuredProblem& measured) {
 
 TEST(FirstChoice, IsNearTheBestThatWasMeasured) {
   const std::vector<MeasuredProblem> problems = measured_problems();
-  ASSERT_EQ(problems.size(), 15u);
+  ASSERT_EQ(problems.size(), 28u);
   // All policies of a thread for each segment are as long as its longest one to the model, and one of the slower is first.
   constexpr std::string_view kFurther = "problem reduce_segments sum f32 1048576 1048576 1";
   for (const MeasuredProblem& measured : problems)

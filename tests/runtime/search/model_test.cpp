@@ -139,6 +139,19 @@ TEST(Model, WhatBlocksSpendIdleCountsOnceAWave) {
   EXPECT_NEAR(us(264), two_waves + 2 * idle_us, 1e-9);
 }
 
+TEST(Model, NoLoadWaitsForTheBlocksOfAClusterBehindItsLastTile) {
+  const auto working_us = [](std::int64_t tiles, double round_latencies) {
+    Work work(tiles);
+    work.shape.cluster_blocks = 4;
+    work.shape.bytes_in_flight_per_block = kTileBytes;
+    const double in_one_round = Work(0).on(h100_facts(), 4, 1).us();
+    work.shape.round_latencies = round_latencies;
+    return work.on(h100_facts(), 4, 1).us() - in_one_round;
+  };
+  EXPECT_NEAR(working_us(4, 5), working_us(4, 1), 1e-9);
+  EXPECT_GT(working_us(400, 5), 2 * working_us(400, 1));
+}
+
 TEST(Model, BlocksThatSmsCannotShareAlikeCost) {
   Work work(100'000);
   const auto us = [&](std::int64_t blocks, int resident) { return work.on(h100_facts(), blocks, resident).us(); };
