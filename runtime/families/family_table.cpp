@@ -38,7 +38,8 @@ const KernelFamily& segments_family() {
 }
 
 Problem call_of_segments(const Problem& problem) {
-  Problem called = segmented_reduce_problem(reduce_spec_of(problem), DType::i32, problem.extents[0], problem.extents[1]);
+  Problem called =
+      segmented_reduce_problem(reduce_spec_of(problem), DType::i32, problem.extents[0], problem.extents[1]);
   called.family = problem.family;
   return called;
 }

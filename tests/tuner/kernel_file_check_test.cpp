@@ -94,8 +94,8 @@ TEST_F(KernelFile, TheCommandThatRepeatsAFailureIsComplete) {
                                   "  own[threadIdx.x] = blockIdx.x + blockIdx.y;\n"
                                   "  to[threadIdx.x] = own[at];\n}\n");
   const CommandRun launched =
-      hone({"check", path("it's.cu"), "--entry", "pick<float>", "--grid", "2,2", "--block", "32", "--smem", "128", "--arg",
-            "f32[32]=iota", "--arg", "i32=3", "--order", "reverse", "--order", "random:3", "--arch", "sm_80"});
+      hone({"check", path("it's.cu"), "--entry", "pick<float>", "--grid", "2,2", "--block", "32", "--smem", "128",
+            "--arg", "f32[32]=iota", "--arg", "i32=3", "--order", "reverse", "--order", "random:3", "--arch", "sm_80"});
   ASSERT_EQ(launched.code, 1) << launched.out << launched.err;
   EXPECT_EQ(without_addresses(repeated(launched).out), without_addresses(launched.out));
 }

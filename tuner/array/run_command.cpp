@@ -134,7 +134,8 @@ void set_scalars(const RunOptions& options, const KernelSpec& spec, Problem& pro
       throw CommandError(ExitCode::usage, fmt::format("--set {}: give NAME=NUMBER, where the names are {}",
                                                       printable(setting), names_of(scalars)));
     std::optional<double>& scalar = problem.scalars[static_cast<std::size_t>(found - scalars.begin())];
-    if (scalar) throw CommandError(ExitCode::usage, fmt::format("--set {}: {} is given twice", printable(setting), name));
+    if (scalar)
+      throw CommandError(ExitCode::usage, fmt::format("--set {}: {} is given twice", printable(setting), name));
     scalar = parse_number(std::string_view(setting).substr(equals + 1));
     const std::string why = scalar ? problem.family->refuse(problem)
                                    : fmt::format("that is no number in the range of a double; {} is one, of {}", name,

@@ -9,11 +9,12 @@
 
 namespace hone::tuner {
 
-/// "-" and "/dev/stdout" are the standard output. A regular file, or a name where there is none, gets its content at once
-/// and only when all of it is on the disk: what was there stays until then, and the file keeps its mode and, as far as
-/// the user may give it away, its owner; of a symbolic link that is the file it leads to. Anything else (a device, a
-/// FIFO, a socket's file) is opened and written to as it is. Not replaced, by whichever name or link, are a database of
-/// SQLite, as caches are, the files that belong to one, such as its journal, and the sources that the command has read.
+/// "-" and "/dev/stdout" are the standard output. A regular file, or a name where there is none, gets its content at
+/// once and only when all of it is on the disk: what was there stays until then, and the file keeps its mode and, as
+/// far as the user may give it away, its owner; of a symbolic link that is the file it leads to. Anything else (a
+/// device, a FIFO, a socket's file) is opened and written to as it is. Not replaced, by whichever name or link, are a
+/// database of SQLite, as caches are, the files that belong to one, such as its journal, and the sources that the
+/// command has read.
 ///
 /// A file that is not finished with finish() leaves no trace of what was written. Throws CommandError(usage) for what
 /// is not replaced, and otherwise Error(io_failed) that names the path and the reason.

@@ -203,7 +203,8 @@ std::string SoftmaxBase::verify(const Problem& problem, const Candidate& candida
   const std::vector<ElementRange> parts = verified_parts(problem, 1);
   if (is_canonical(problem)) {
     double factor = 0;
-    with_accumulator(traits, [&]<class Acc>(Acc) { factor = static_cast<double>(softmax_factors<Acc>(problem).factor); });
+    with_accumulator(traits,
+                     [&]<class Acc>(Acc) { factor = static_cast<double>(softmax_factors<Acc>(problem).factor); });
     return canonical::verify_softmax(computation, factor, patterns[0], parts, line_of, outputs[0]);
   }
   return softmax_reference::verify(computation, patterns[0], parts, line_of, outputs[0]);

@@ -23,8 +23,9 @@ constexpr std::int64_t kLeastBytesPerBlock = 4096;
 
 /// The memory latencies that the blocks of a cluster wait for each other in a row, and for each block more, where they
 /// exchange by barriers: clusters of 4, 8 and 16 take 0.8, 1.1 and 1.7 µs longer in each of 40 to 60 rows than their
-/// loads let expect (4096 rows of 2^16 f32; H100, CUDA 13.0, 2026-11-26). Receipts cost nothing more than the loads: 1024
-/// rows of 2^16 f32 by clusters of 4 (512 threads), 8 (256) and 16 (128) take 191, 181 and 181 µs (same GPU and day).
+/// loads let expect (4096 rows of 2^16 f32; H100, CUDA 13.0, 2026-11-26). Receipts cost nothing more than the loads:
+/// 1024 rows of 2^16 f32 by clusters of 4 (512 threads), 8 (256) and 16 (128) take 191, 181 and 181 µs (same GPU and
+/// day).
 constexpr double kExchangeLatencies = 0.5, kExchangeLatenciesOfBlock = 0.3;
 
 /// A policy on a problem.

@@ -282,9 +282,9 @@ TEST_F(RmsNormResults, RowsHeldInSharedMemoryAreRightAroundEachLimit) {
   }
 }
 
-/// Rows shorter than a pack, a block and a tile of 128 threads with 2 packs each, and beyond; aligned, at odd lengths side by
-/// side, so that rows begin anywhere and weights are in step with some of them, and at pitches that put x out of
-/// step with y. Fewer rows than a pipeline's lag, and more than it keeps partial results of.
+/// Rows shorter than a pack, a block and a tile of 128 threads with 2 packs each, and beyond; aligned, at odd lengths
+/// side by side, so that rows begin anywhere and weights are in step with some of them, and at pitches that put x out
+/// of step with y. Fewer rows than a pipeline's lag, and more than it keeps partial results of.
 TEST_F(RmsNormResults, RowsThatManyBlocksShareAreRightAroundEachLimit) {
   struct Shape {
     std::int64_t rows, columns, in_gap = 0, out_gap = 0;

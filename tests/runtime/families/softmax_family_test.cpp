@@ -179,8 +179,8 @@ TEST(SoftmaxFamily, APipelineNeedsTheSameWorkspaceForAnyNumberOfRows) {
 
 TEST(SoftmaxFamily, APipelineHasNoMoreChunksThanItsTicketsCount) {
   const auto why = [](std::int64_t rows, std::int64_t columns) {
-    const Policy policy =
-        *softmax_family().space().parse("scope=grid combine=pipeline block_threads=256 packs_per_thread=8 min_blocks=1");
+    const Policy policy = *softmax_family().space().parse(
+        "scope=grid combine=pipeline block_threads=256 packs_per_thread=8 min_blocks=1");
     return softmax_family().is_valid(rows_of(rows, columns, {.dtype = DType::f16}), policy, h100_facts()).text();
   };
   EXPECT_EQ(why(1 << 20, 16), "");

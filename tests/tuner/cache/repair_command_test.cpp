@@ -15,11 +15,12 @@ class CacheRepairCommand : public CacheCommand {
   CacheRepairCommand() { fill(6); }
 
   void damage_some() const {
-    cache::sql(file_,
-               "UPDATE winner SET registers = 1 WHERE operation = 'operation 0';"
-               "UPDATE binary SET code = x'00'"
-               " WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 2');"
-               "UPDATE tuning SET trial_bytes = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 3')");
+    cache::sql(
+        file_,
+        "UPDATE winner SET registers = 1 WHERE operation = 'operation 0';"
+        "UPDATE binary SET code = x'00'"
+        " WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 2');"
+        "UPDATE tuning SET trial_bytes = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 3')");
   }
 };
 

@@ -30,7 +30,8 @@ TEST_F(CacheSnapshotCommand, WritesAFileToShip) {
 }
 
 TEST_F(CacheSnapshotCommand, SaysWhatItLeavesOut) {
-  cache::sql(file_, "UPDATE winner SET registers = 1 WHERE operation = 'operation 0'; UPDATE tuning SET trial_bytes = 1");
+  cache::sql(file_,
+             "UPDATE winner SET registers = 1 WHERE operation = 'operation 0'; UPDATE tuning SET trial_bytes = 1");
   const CommandRun run = hone({"snapshot", target_.native()});
   EXPECT_THAT(run.err, Names("1 winner", "left"));
   EXPECT_THAT(run.err, Names("2 winners", "without trials"));
