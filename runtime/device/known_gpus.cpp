@@ -129,9 +129,9 @@ bool equals_without_case(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::span<const KnownGpu> known_gpus() {
-  static const std::vector<KnownGpu> gpus = [] {
-    std::vector<KnownGpu> all;
-    for (const Gpu& gpu : kGpus) all.push_back(known_gpu(gpu));
+  static const std::vector<KnownGpu>& gpus = *[] {  // never destroyed: a static Session may tune after main()
+    auto* const all = new std::vector<KnownGpu>;
+    for (const Gpu& gpu : kGpus) all->push_back(known_gpu(gpu));
     return all;
   }();
   return gpus;

@@ -13,6 +13,7 @@
 #include <hone/kernel_family.h>
 
 #include "runtime/families/counts.h"
+#include "runtime/families/never_destroyed.h"
 #include "runtime/families/work_division.h"
 
 namespace hone {
@@ -138,7 +139,7 @@ Problem with_alignment_of_rows(Problem problem, std::uint32_t alignment);
 /// The one family of a type.
 template <class Family>
 const KernelFamily& the_family() {
-  static const Family family;
+  static const auto& family = never_destroyed<Family>();
   return family;
 }
 

@@ -235,7 +235,8 @@ void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<st
 /// most units do, so a process compiles it once.
 std::string instrumentation_object(const Unit& unit, const fs::path& folder, const fs::path& compiler) {
   static std::mutex mutex;
-  static std::map<fs::path, std::string> objects;
+  // Never destroyed: a static Session may compile after main().
+  static auto& objects = *new std::map<fs::path, std::string>;
   const std::scoped_lock lock(mutex);
   if (const auto known = objects.find(compiler); known != objects.end()) return known->second;
   run_or_throw(unit, folder, {compiler.string(), "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-c",

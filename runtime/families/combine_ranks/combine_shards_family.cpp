@@ -23,8 +23,8 @@ struct CombinePolicy {
   std::int32_t block_threads = 128;
 
   static const ParameterSpace& space() {
-    static const ParameterSpace space =
-        space_of<CombinePolicy>(PolicyField{&CombinePolicy::block_threads, ordinal("block_threads", {128, 32, 256})});
+    static const auto& space = never_destroyed(
+        space_of<CombinePolicy>(PolicyField{&CombinePolicy::block_threads, ordinal("block_threads", {128, 32, 256})}));
     return space;
   }
 };
@@ -203,16 +203,13 @@ class CombineShardsFamily final : public BuiltInFamily {
   }
 
   const Verifier& verifier() const override {
-    static const CombineVerifier verifier;
+    static const auto& verifier = never_destroyed<CombineVerifier>();
     return verifier;
   }
 };
 
 }  // namespace
 
-const KernelFamily& combine_shards_family() {
-  static const CombineShardsFamily family;
-  return family;
-}
+const KernelFamily& combine_shards_family() { return the_family<CombineShardsFamily>(); }
 
 }  // namespace hone

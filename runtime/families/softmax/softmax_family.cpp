@@ -200,7 +200,7 @@ constexpr auto kPruneRules = joined(kChunkRules<View>, std::array<PruneRule<View
 
 const ParameterSpace& SoftmaxRowPolicy::space() {
   using P = SoftmaxRowPolicy;
-  static const ParameterSpace space = space_of<P>(
+  static const auto& space = never_destroyed(space_of<P>(
       PolicyField{&P::scope, scope_parameter({Scope::warp, Scope::block, Scope::cluster, Scope::grid})},
       PolicyField{&P::threads_per_row,
                   ordinal("threads_per_row", {1, 2, 4, 8, 16, 32}).only_if("scope", {Scope::warp})},
@@ -214,18 +214,19 @@ const ParameterSpace& SoftmaxRowPolicy::space() {
       PolicyField{&P::smem_kib, ordinal("smem_kib", {48, 112, 224})
                                     .only_if("scope", {Scope::block, Scope::cluster})
                                     .only_if("staging", {Staging::shared})},
-      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::three_quarters})});
+      PolicyField{&P::min_blocks,
+                  min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::three_quarters})}));
   return space;
 }
 
 const KernelFamily& softmax_family() {
-  static const LayoutFamily<SoftmaxBase, Layout, kPruneRules, CanonicalSoftmax> family(
-      {.name = "softmax",
-       .space = SoftmaxRowPolicy::space(),
-       .extent_names = {"rows", "columns"},
-       .operations = kSoftmaxOperations,
-       .kernels = {"softmax.cuh", "softmax_tiles.cuh", "row_chunks.cuh", "row_pipeline.cuh",
-                   "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}});
+  static const auto& family = never_destroyed<LayoutFamily<SoftmaxBase, Layout, kPruneRules, CanonicalSoftmax>>(
+      FamilyTraits{.name = "softmax",
+                   .space = SoftmaxRowPolicy::space(),
+                   .extent_names = {"rows", "columns"},
+                   .operations = kSoftmaxOperations,
+                   .kernels = {"softmax.cuh", "softmax_tiles.cuh", "row_chunks.cuh", "row_pipeline.cuh",
+                               "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}});
   return family;
 }
 
