@@ -134,6 +134,7 @@ class CombineShardsFamily final : public BuiltInFamily {
       : BuiltInFamily({.name = "combine_shards",
                        .space = CombinePolicy::space(),
                        .extent_names = {"ranks", "rows"},
+                       .scalar_names = shard_scalar_names(),
                        .operations = reduce_shard_family().operations(),
                        .kernels = with_operations({"combine_shards.cuh"})}) {}
 

@@ -138,6 +138,7 @@ class NormalizeRowsFamily final : public BuiltInFamily {
       : BuiltInFamily({.name = "normalize_rows",
                        .space = NormalizePolicy::space(),
                        .extent_names = {"rows", "columns"},
+                       .scalar_names = {"factor"},
                        .operations = kOperations,
                        .kernels = {"normalize_rows.cuh"}}) {}
 

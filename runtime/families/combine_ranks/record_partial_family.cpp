@@ -77,6 +77,7 @@ class RecordPartialFamily final : public BuiltInFamily {
       : BuiltInFamily({.name = "record_partial",
                        .space = RecordPolicy::space(),
                        .extent_names = {"rows"},
+                       .scalar_names = {"columns"},
                        .operations = kOperations,
                        .kernels = {"record_partial.cuh"}}) {}
 

@@ -176,6 +176,7 @@ class ReduceShardFamily final : public BuiltInFamily {
       : BuiltInFamily({.name = "reduce_shard",
                        .space = ShardPolicy::space(),
                        .extent_names = {"rows", "columns"},
+                       .scalar_names = shard_scalar_names(),
                        .operations = kOperations,
                        .kernels = with_operations({"canonical_shard.cuh"})}) {}
 

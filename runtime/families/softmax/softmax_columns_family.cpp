@@ -193,6 +193,7 @@ const KernelFamily& softmax_columns_family() {
       FamilyTraits{.name = "softmax_columns",
                    .space = SoftmaxColumnPolicy::space(),
                    .extent_names = {"outer", "reduced", "inner"},
+                   .scalar_names = {"scale"},
                    .operations = kSoftmaxOperations,
                    .kernels = {"softmax_columns.cuh", "canonical_softmax_columns.cuh"}});
   return family;

@@ -224,6 +224,7 @@ const KernelFamily& softmax_family() {
       FamilyTraits{.name = "softmax",
                    .space = SoftmaxRowPolicy::space(),
                    .extent_names = {"rows", "columns"},
+                   .scalar_names = {"scale"},
                    .operations = kSoftmaxOperations,
                    .kernels = {"softmax.cuh", "softmax_tiles.cuh", "row_chunks.cuh", "row_pipeline.cuh",
                                "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}});

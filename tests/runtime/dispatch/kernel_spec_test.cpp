@@ -373,7 +373,7 @@ TEST_F(KernelSpecTest, CallsThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal({1.0f, array}, 10), Names("y", "missing", "a, x, y"));
   EXPECT_THAT(refusal({array, array, array}, 10), Names("a", "number"));
   EXPECT_THAT(refusal({1.0f, array, array, array}, 10), Names("4 values"));
-  EXPECT_THAT(refusal({1.0f, nullptr, array}, 10), Names("x", "null"));
+  EXPECT_THAT(refusal({0.5f, nullptr, array}, 10), Names("n=10 a=0.5", "x", "null"));
   EXPECT_THAT(refusal({1.0f, array.as<char>() + 2, array}, 10), Names("x", "4 bytes"));
   EXPECT_THAT(refusal({1.0f, array, array}, {10, 10}), Names("1 extents", "with 2"));
   EXPECT_THAT(refusal({1.0f, array, array}, 3'000'000'000), Names("3000000000", "int"));

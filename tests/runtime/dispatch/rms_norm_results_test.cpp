@@ -356,7 +356,7 @@ TEST_F(RmsNormResults, BadCallsAreRefusedByName) {
   EXPECT_THAT(changed([](RmsNormSpec& other) { other.rows = std::int64_t{1} << 60; }), Names("no memory"));
   EXPECT_THAT(changed([](RmsNormSpec& other) { other.dtype = DType::f64; }), Names("not f64"));
   EXPECT_THAT(changed([](RmsNormSpec& other) { other.dtype = static_cast<DType>(77); }), Names("no dtype", "77"));
-  EXPECT_THAT(changed([](RmsNormSpec& other) { other.eps = -1e-6; }), Names("eps", "-1e-06"));
+  EXPECT_THAT(changed([](RmsNormSpec& other) { other.eps = -1e-6; }), Names("eps=-1e-06", "eps is -1e-06"));
   EXPECT_THAT(changed([](RmsNormSpec& other) { other.eps = std::nan(""); }), Names("eps"));
 }
 

@@ -284,7 +284,7 @@ TEST_F(SoftmaxResults, BadCallsAreRefusedByName) {
               Names("1099511627776", "no memory holds them"));
   EXPECT_THAT(message({.dtype = DType::i32}, in, shape, in), Names("not i32"));
   EXPECT_THAT(message({.dtype = static_cast<DType>(77)}, in, shape, in), Names("no dtype", "77"));
-  EXPECT_THAT(message({.scale = std::numeric_limits<double>::infinity()}, in, shape, in), Names("not finite"));
+  EXPECT_THAT(message({.scale = std::numeric_limits<double>::infinity()}, in, shape, in), Names("scale is inf"));
 }
 
 }  // namespace
