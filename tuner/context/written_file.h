@@ -50,6 +50,10 @@ class WrittenFile {
   std::ostream* standard_output_ = nullptr;
 };
 
+/// Throws CommandError(usage) if the path, or what a symbolic link there leads to, is or would be a file of a database
+/// of SQLite that lies beside it, such as its journal.
+void refuse_what_belongs_to_a_database(const std::filesystem::path& path);
+
 /// True if a path means the standard output, so that what people read has to go elsewhere.
 bool is_standard_output(const std::filesystem::path& path);
 
