@@ -40,8 +40,8 @@ def load_torch():
 
 def load_library(path):
     if not os.path.exists(path):
-        raise Missing(f"the library is missing: there is no {path}; build the target hone_for_python, and name the file with "
-                      "--library or HONE_FOR_PYTHON")
+        raise Missing(f"the library is missing: there is no {path}; build the target hone_for_python, and name the "
+                      "file with --library or HONE_FOR_PYTHON")
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
@@ -51,7 +51,8 @@ def load_library(path):
             ("hone_error", text, []),
             ("hone_open", pointer, [text, text, number]),
             ("hone_close", None, [pointer]),
-            ("hone_prepare", number, [pointer, text, text, text, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint, number]),
+            ("hone_prepare", number,
+             [pointer, text, text, text, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint, number]),
             ("hone_result_dtype", text, [pointer, number]),
             ("hone_result_values", ctypes.c_int64, [pointer, number]),
             ("hone_plain_move", pointer, [pointer, pointer, number, pointer, ctypes.c_int64]),
@@ -81,8 +82,8 @@ class Hone:
 
     def prepare(self, operation, dtype, shape, alignment, in_graph, kind="reduce"):
         rows, columns = shape
-        problem = self.library.hone_prepare(self.session, kind.encode(), operation.encode(), dtype.encode(), rows, columns,
-                                            alignment, in_graph)
+        problem = self.library.hone_prepare(self.session, kind.encode(), operation.encode(), dtype.encode(), rows,
+                                            columns, alignment, in_graph)
         if problem < 0:
             raise HoneError(self.error())
         return problem
@@ -98,7 +99,8 @@ class Hone:
     def call(self, problem, first, second, out, stream):
         """A function of no arguments that enqueues one call, with everything converted beforehand."""
         return self.enqueuing(self.library.hone_launch, ctypes.c_void_p(self.session), ctypes.c_int(problem),
-                              ctypes.c_void_p(first), ctypes.c_void_p(second), ctypes.c_void_p(out), ctypes.c_void_p(stream))
+                              ctypes.c_void_p(first), ctypes.c_void_p(second), ctypes.c_void_p(out),
+                              ctypes.c_void_p(stream))
 
     def plain(self, addresses, out, size_bytes, stream):
         """The name of the fastest plain read, or copy to `out` unless that is 0, and its calls, one for each address.

@@ -173,7 +173,8 @@ class ManyPlans {
 
   hone::Problem problem(int number) const {
     const auto power = [](int exponent) { return std::int64_t{1} << exponent; };
-    return kernel_.problem({power(number % kSizes), power(number / kSizes % kSizes), power(number / (kSizes * kSizes))});
+    return kernel_.problem(
+        {power(number % kSizes), power(number / kSizes % kSizes), power(number / (kSizes * kSizes))});
   }
 
   hone::Session& session_;
@@ -275,7 +276,8 @@ int main(int argc, char** argv) {
   Options options;
   const auto set_up = [&](hone::benchmarks::CommandLine& command_line) {
     command_line.describe("CPU time of a call of tuned_reduce() on a hit, next to a bare launch of the same kernel");
-    command_line.add("--device", options.device, "cuda:0, …; on the host device, calls run the kernel (default: cuda:0)");
+    command_line.add("--device", options.device,
+                     "cuda:0, …; on the host device, calls run the kernel (default: cuda:0)");
     command_line.add("--plans", options.most_plans, "no row with more plans in memory (default: 10000)");
     command_line.add("--batches", options.batches, "of each row, for all threads together (default: 2000)");
     command_line.add("--json", options.json, "write the figures to this file");

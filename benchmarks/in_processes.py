@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs a benchmark in several processes, each with fresh allocations, and says where Hone is behind its peers, level
-with them, and ahead: the median of the processes with an interval. A tie is a cell whose interval spans 1. Cells paced by
-the host, Hone's calls or the peer's, are marked and not in the means. Losses come first.
+with them, and ahead: the median of the processes with an interval. A tie is a cell whose interval spans 1. Cells paced
+by the host, Hone's calls or the peer's, are marked and not in the means. Losses come first.
 
 Usage: in_processes.py [OPTIONS] -- PROGRAM [ARGUMENTS]      runs PROGRAM ARGUMENTS --json FILE
        in_processes.py [OPTIONS] --from FILE [FILE ...]      takes what processes wrote before
@@ -97,7 +97,8 @@ def absent_of(runs):
     for row in (row for run in runs for row in run["rows"]):
         for peer, why in row.get("failed_peers", {}).items():
             failed.setdefault(peer, []).append(why)
-    return {**absent, **{peer: f"failed {len(of)} times: {'; '.join(dict.fromkeys(of))}" for peer, of in failed.items()}}
+    return {**absent,
+            **{peer: f"failed {len(of)} times: {'; '.join(dict.fromkeys(of))}" for peer, of in failed.items()}}
 
 
 def summary_of(cells):
@@ -253,7 +254,8 @@ def write(options, found):
 def parse_arguments(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, default=5, help="(default: 5)")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no process after so long (default: none)")
+    parser.add_argument("--seconds", type=float, default=math.inf,
+                        help="begin no process after so long (default: none)")
     parser.add_argument("--commit", default=commit_of_this(), help="of the programs (default: what git says of this)")
     parser.add_argument("--json", help="write the cells to this file")
     parser.add_argument("--table", help="write the table to this file, too")

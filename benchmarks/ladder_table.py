@@ -33,7 +33,8 @@ def table(result):
         parts = [f"`{step}`" if step not in ("Hone", "copy") else step, str(first["lines"] or "–")]
         for size in sizes:
             cell = cells[step, size]
-            parts += [f"{cell['us']:.4g}", f"{cell['gbps']:.{1 if cell['gbps'] < 100 else 0}f}", f"{cell['percent_of_ceiling']:.0f}"]
+            parts += [f"{cell['us']:.4g}", f"{cell['gbps']:.{1 if cell['gbps'] < 100 else 0}f}",
+                      f"{cell['percent_of_ceiling']:.0f}"]
         if errors:
             parts.append(f"{errors[step]:.1e}" if step in errors else "–")
         lines.append("| " + " | ".join(parts) + " |")

@@ -1,8 +1,8 @@
 // Errors of reductions, next to the bounds of docs/numerics.md: of a plain loop, of a fast winner of the device, and of
 // the canonical tree, whose bits every reproducible kernel has. Units in the last place of the exact result.
 //
-// numerics_errors [DEVICE]: the device of the fast winners, by default the host. Winners are the occupancy model's first
-// choices, so nothing is tuned and no cache is read.
+// numerics_errors [DEVICE]: the device of the fast winners, by default the host. Winners are the occupancy model's
+// first choices, so nothing is tuned and no cache is read.
 #include <hone/canonical_reduce.h>
 #include <hone/device.h>
 #include <hone/own_stream.h>
@@ -114,8 +114,8 @@ void print_row(Session& session, ReduceOp op, const Input& input, std::int64_t n
   const Wide unit = std::ldexp(Wide{1}, -std::numeric_limits<Result>::digits);
   const Wide k = std::ceil(std::log2(static_cast<Wide>(n))) + (op == ReduceOp::sum_of_squares ? 1 : 0);
   const auto bound = static_cast<double>(k * unit / (1 - k * unit) * magnitude.value() / ulp);
-  fmt::print("| `{}` {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n", name(op), info(kDTypeOf<T>).name, input.name,
-             n, in_ulp(plain), in_ulp(fast), in_ulp(canonical), bound);
+  fmt::print("| `{}` {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n", name(op), info(kDTypeOf<T>).name,
+             input.name, n, in_ulp(plain), in_ulp(fast), in_ulp(canonical), bound);
 }
 
 template <class T>

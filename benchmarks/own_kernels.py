@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 
 KERNELS = pathlib.Path(__file__).resolve().parent.parent / "examples" / "kernels"
-SIZES = {"axpy": "2^16,2^20,2^24,2^27", "stencil": "2^10x2^10,2^12x2^12,2^14x2^13", "convolution": "2^10x2^10,2^12x2^12"}
+SIZES = {"axpy": "2^16,2^20,2^24,2^27", "stencil": "2^10x2^10,2^12x2^12,2^14x2^13",
+         "convolution": "2^10x2^10,2^12x2^12"}
 
 
 def hone(command, *arguments):

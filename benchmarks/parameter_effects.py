@@ -58,7 +58,8 @@ def main():
         found = effects(candidates)
         for name, values in found.items():
             if len(values) > 1:
-                text = "  ".join(f"{value} {100 * ratio:.1f}" for value, ratio in sorted(values.items(), key=lambda v: v[1]))
+                by_ratio = sorted(values.items(), key=lambda v: v[1])
+                text = "  ".join(f"{value} {100 * ratio:.1f}" for value, ratio in by_ratio)
                 print(f"    {name:16} {text}")
         rows.append({"device": device, "family": family, "operation": operation, "dtype": dtype, "shape": shape,
                      "context": context, "best_us": best, "model_us": default, "measured": len(candidates),

@@ -115,16 +115,19 @@ def print_summary(rows, settings):
 def parse_arguments():
     default_library = os.environ.get("HONE_FOR_PYTHON", "build/gpu/benchmarks/libhone_for_python.so")
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--library", default=default_library, help=f"libhone_for_python.so (default: {default_library})")
+    parser.add_argument("--library", default=default_library,
+                        help=f"libhone_for_python.so (default: {default_library})")
     parser.add_argument("--device", default="cuda:0", help="cuda:0, or host: PyTorch on the CPU and Hone's host device")
     parser.add_argument("--ops", default=",".join(OPERATIONS), help="operations, with commas between (default: all)")
     parser.add_argument("--dtypes", default="f32,f16", help=f"of {','.join(DTYPES)} (default: f32,f16)")
-    parser.add_argument("--sizes", default="2^10,2^16,2^20,2^24+1,2^28,2^30", help="1000, 2^20 or 2^20+1, with commas between")
+    parser.add_argument("--sizes", default="2^10,2^16,2^20,2^24+1,2^28,2^30",
+                        help="1000, 2^20 or 2^20+1, with commas between")
     add_setting_options(parser)
     parser.add_argument("--budget", type=int, default=100, help="tuning time a problem, in ms (default: 100)")
     parser.add_argument("--cache", default="", help="Hone's cache file (default: none)")
     parser.add_argument("--rounds", type=int, default=20, help="batches of each in a cell, at most (default: 20)")
-    parser.add_argument("--cell-ms", type=float, default=30, help="time a cell, in ms, after five batches (default: 30)")
+    parser.add_argument("--cell-ms", type=float, default=30,
+                        help="time a cell, in ms, after five batches (default: 30)")
     parser.add_argument("--time", type=float, default=200, help="begin no cell after so many seconds (default: 200)")
     parser.add_argument("--json", help="write every row to this file")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
-// Reductions of rows and of CSR segments next to CUB's segmented reductions, and sums of CSR segments next to cuSPARSE's
-// product of a matrix and a vector of ones, on the same buffers, in one run. Without CUB (HONE_BUILD_PEERS) Hone is timed
-// alone. Ends with 1 if results differ.
+// Reductions of rows and of CSR segments next to CUB's segmented reductions, and sums of CSR segments next to
+// cuSPARSE's product of a matrix and a vector of ones, on the same buffers, in one run. Without CUB (HONE_BUILD_PEERS)
+// Hone is timed alone. Ends with 1 if results differ.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -18,8 +18,8 @@ from torch_peers import KINDS, Calls, load_peers, one_line
 
 
 class Operation:
-    """One kind of call: Hone's names for it, PyTorch's function, whether its ceiling is a copy (else a read), and whether
-    it has a weight for each column, which is read as if it were another row."""
+    """One kind of call: Hone's names for it, PyTorch's function, whether its ceiling is a copy (else a read), and
+    whether it has a weight for each column, which is read as if it were another row."""
 
     def __init__(self, kind, operation, function, copies=False, exact=False, weighted=False):
         self.kind, self.operation, self.function, self.copies, self.exact = kind, operation, function, copies, exact
@@ -207,7 +207,8 @@ def row_text(row):
 def summary_text(rows):
     """By peer, setting, operation and dtype: ratios, and the share of the ceiling where there are more than 64 MiB."""
     text = ("\nPeer's time / Hone time: geometric mean, worst; % of the ceiling (the least time in which anyone read "
-            "as many bytes;\nof softmax, transpose and copy, copied them) where more than 64 MiB are moved: mean, worst\n")
+            "as many bytes;\nof softmax, transpose and copy, copied them) where more than 64 MiB are moved: mean, "
+            "worst\n")
     groups = {}
     for row in rows:
         for name, peer in row.get("peers", {}).items():
@@ -228,21 +229,25 @@ def summary_text(rows):
 def parse_arguments(arguments=None):
     default_library = os.environ.get("HONE_FOR_PYTHON", "build/gpu/benchmarks/libhone_for_python.so")
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--library", default=default_library, help=f"libhone_for_python.so (default: {default_library})")
+    parser.add_argument("--library", default=default_library,
+                        help=f"libhone_for_python.so (default: {default_library})")
     parser.add_argument("--device", default="cuda:0", help="cuda:0, or host: PyTorch on the CPU and Hone's host device")
     parser.add_argument("--ops", default=",".join(DEFAULT_OPERATIONS),
                         help=f"of {','.join(OPERATIONS)} (default: all but column_softmax)")
     parser.add_argument("--dtypes", default="f32,f16", help="of f16,bf16,f32,f64 (default: f32,f16)")
-    parser.add_argument("--shapes", default=DEFAULT_SHAPES, help="rows x columns: 1024x64,2^20+1x2^6 (default: ten, see below)")
+    parser.add_argument("--shapes", default=DEFAULT_SHAPES,
+                        help="rows x columns: 1024x64,2^20+1x2^6 (default: ten, see below)")
     parser.add_argument("--peers", default=",".join(KINDS),
                         help=f"besides PyTorch, of {','.join(KINDS)} (default: all)")
-    parser.add_argument("--compile", action="store_true", help="PyTorch by torch.compile, max-autotune, as a further peer")
+    parser.add_argument("--compile", action="store_true",
+                        help="PyTorch by torch.compile, max-autotune, as a further peer")
     add_setting_options(parser)
     parser.add_argument("--budget", type=int, default=400, help="tuning time a problem, in ms (default: 400)")
     parser.add_argument("--hone", help="tune all cells by this hone command first, instead of each when it comes")
     parser.add_argument("--cache", default="", help="Hone's cache file (default: none, with --hone a temporary one)")
     parser.add_argument("--rounds", type=int, default=15, help="batches of each in a cell, at most (default: 15)")
-    parser.add_argument("--cell-ms", type=float, default=60, help="time a cell, in ms, after five batches (default: 60)")
+    parser.add_argument("--cell-ms", type=float, default=60,
+                        help="time a cell, in ms, after five batches (default: 60)")
     parser.add_argument("--time", type=float, default=500, help="begin no cell after so many seconds (default: 500)")
     parser.add_argument("--json", help="write every row to this file, after each cell")
     parser.epilog = f"Default shapes: {DEFAULT_SHAPES}"

@@ -245,8 +245,8 @@ int hone_plain_enqueue(const void* move, const void* in, void* out, void* stream
       -1);
 }
 
-/// Enqueues the kernel of others that runs between timed calls. The first call of a session compiles it, and must not be
-/// captured. Returns 0.
+/// Enqueues the kernel of others that runs between timed calls. The first call of a session compiles it, and must not
+/// be captured. Returns 0.
 int hone_others(void* session, void* stream) {
   return guarded(
       [&] {

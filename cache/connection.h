@@ -32,9 +32,10 @@ enum class Trust {
 ///
 /// Reading works where nothing may be written. A reader of a trusted file still opens for writing if it may, since the
 /// first one to come after an interrupted write has to undo that; it changes nothing else. A file that is not trusted
-/// is opened read-only and immutable: nothing is undone, locked or made, and with an unfinished write beside it the file
-/// is refused (StoreFault::unopenable). The same holds where other machines do not see locks (see lock_distrust()), and
-/// writing there is StoreFault::unlocked. Files other than the cache's own are never touched (see GuardedVfs).
+/// is opened read-only and immutable: nothing is undone, locked or made, and with an unfinished write beside it the
+/// file is refused (StoreFault::unopenable). The same holds where other machines do not see locks (see
+/// lock_distrust()), and writing there is StoreFault::unlocked. Files other than the cache's own are never touched (see
+/// GuardedVfs).
 ///
 /// Writing more than `ulimit -f` allows is an error as any other (see FileSizeSignal).
 ///

@@ -19,8 +19,8 @@ namespace hone::cache {
 /// NULL is how SQLite stores what is not a number; an infinite time means as little.
 inline double storable(double value) { return std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN(); }
 
-/// Columns of versions 6 and 7. Digests cover them only if they say something, so that those of earlier rows and exports
-/// hold.
+/// Columns of versions 6 and 7. Digests cover them only if they say something, so that those of earlier rows and
+/// exports hold.
 inline bool is_new_default(std::string_view name, double value) {
   return value == 0 && (name == "energy_uj" || name == "energy_spread_uj" || name == "power_limit_w");
 }

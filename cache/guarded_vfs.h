@@ -9,8 +9,8 @@ namespace hone::cache {
 
 /// SQLite's own file access, for one connection, that leaves everything else on the machine alone. It opens the cache
 /// file, its journal and its write-ahead log, and only where each is a regular file that nobody but the user and root
-/// can have made; it deletes only those two. A journal that names a super-journal is refused: SQLite would read the file
-/// of that name and delete it, and the cache never writes one. Nothing here blocks on a FIFO or a device.
+/// can have made; it deletes only those two. A journal that names a super-journal is refused: SQLite would read the
+/// file of that name and delete it, and the cache never writes one. Nothing here blocks on a FIFO or a device.
 ///
 /// Not movable; lives until its connection is closed. Used by the connection's thread.
 class GuardedVfs {

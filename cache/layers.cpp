@@ -312,7 +312,8 @@ void Layers::write_notes() {
     notes_written_ = Clock::now();
   }
   if (notes.empty() || layer == nullptr || refusal(*layer)) return;
-  if (!can_ask(*layer) || !attempt(*layer, Access::write, [&](const Store& store) { store.note(notes, kNotePatience); }))
+  if (!can_ask(*layer) ||
+      !attempt(*layer, Access::write, [&](const Store& store) { store.note(notes, kNotePatience); }))
     keep(std::move(notes));
 }
 

@@ -64,12 +64,12 @@ constexpr std::array<Step, 9> kAfter{{
     {6, 7, "INSERT OR IGNORE INTO tuning (winner, started_at, compile_ms, measure_ms, budget_spent, digest,"
            " power_limit_w) SELECT * FROM old_tuning WHERE winner IN (SELECT id FROM winner)"},
     {2, 6, "INSERT OR IGNORE INTO usage SELECT * FROM old_usage WHERE winner IN (SELECT id FROM winner)"},
-    {2, 5, "INSERT OR IGNORE INTO missed (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,"
-           " first0, last0, first1, last1, first2, last2, driver, reason, extent0, extent1, extent2, bytes_moved, weight,"
-           " missed_at) SELECT * FROM old_missed"
+    {2, 5, "INSERT OR IGNORE INTO missed (device, toolchain, family, operation, dtype, numerics, launch_context,"
+           " alignment, first0, last0, first1, last1, first2, last2, driver, reason, extent0, extent1, extent2,"
+           " bytes_moved, weight, missed_at) SELECT * FROM old_missed"
            " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)"},
-    {2, 5, "INSERT OR IGNORE INTO claim (device, toolchain, family, operation, dtype, numerics, launch_context, alignment,"
-           " first0, last0, first1, last1, first2, last2, owner, process, taken_at_ms, expires_at_ms)"
+    {2, 5, "INSERT OR IGNORE INTO claim (device, toolchain, family, operation, dtype, numerics, launch_context,"
+           " alignment, first0, last0, first1, last1, first2, last2, owner, process, taken_at_ms, expires_at_ms)"
            " SELECT * FROM old_claim"
            " WHERE device IN (SELECT id FROM device) AND toolchain IN (SELECT id FROM toolchain)"},
     // Ids of winners are never used again, those of deleted ones included.

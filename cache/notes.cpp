@@ -28,9 +28,10 @@ void write_miss(Connection& connection, const MissRecord& miss, std::int64_t tim
 void remove_within(Connection& connection, std::string_view table, const KeyRecord& key, std::int64_t device,
                    std::int64_t toolchain, std::string_view condition = "", const std::string* bound = nullptr) {
   Statement statement = connection.prepare(fmt::format(
-      "DELETE FROM {} WHERE device = ? AND toolchain = ? AND family = ? AND operation = ? AND dtype = ? AND numerics = ?"
-      " AND launch_context = ? AND alignment = ?"
-      " AND first0 >= ? AND last0 <= ? AND first1 >= ? AND last1 <= ? AND first2 >= ? AND last2 <= ? AND objective = ?{}",
+      "DELETE FROM {} WHERE device = ? AND toolchain = ? AND family = ? AND operation = ? AND dtype = ?"
+      " AND numerics = ? AND launch_context = ? AND alignment = ?"
+      " AND first0 >= ? AND last0 <= ? AND first1 >= ? AND last1 <= ? AND first2 >= ? AND last2 <= ?"
+      " AND objective = ?{}",
       table, condition));
   statement.bind(device).bind(toolchain);
   each_field(key.problem, Binder{statement});

@@ -10,8 +10,8 @@ namespace hone::cache {
 inline constexpr std::string_view kFast = "fast";
 inline constexpr std::string_view kReproducible = "reproducible";
 
-/// The word that digests cover, so that those of earlier rows and exports hold. The new "reproducible" has a word of its
-/// own, which no earlier row has.
+/// The word that digests cover, so that those of earlier rows and exports hold. The new "reproducible" has a word of
+/// its own, which no earlier row has.
 inline std::string first_numerics(std::string_view numerics) {
   const auto with = [&](std::string_view word, std::string_view by) {
     return std::string(by).append(numerics.substr(word.size()));

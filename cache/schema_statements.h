@@ -1,5 +1,5 @@
-// The statements that make the tables, indices and views of a cache file, for schema_objects(). A number at the end of a
-// name is the last version that has the statement.
+// The statements that make the tables, indices and views of a cache file, for schema_objects(). A number at the end of
+// a name is the last version that has the statement.
 #pragma once
 
 #include <string_view>

@@ -48,8 +48,8 @@ class StoreError : public std::runtime_error {
 /// A cache file may grow to so many bytes where nothing else is said: some thousands of winners with code and trials.
 inline constexpr std::int64_t kDefaultMaxBytes = std::int64_t{256} << 20;
 
-/// The least limit that a user may set: an empty file takes 80 KiB, and a winner with code and trials 10 to 60 KiB. With
-/// less room, each winner that is stored would evict the one before it.
+/// The least limit that a user may set: an empty file takes 80 KiB, and a winner with code and trials 10 to 60 KiB.
+/// With less room, each winner that is stored would evict the one before it.
 inline constexpr std::int64_t kLeastMaxBytes = std::int64_t{1} << 20;
 
 /// Why a cache file cannot be kept to so many bytes, for messages, with what can be; "" if it can. `has_none`: 0 is no
@@ -75,8 +75,8 @@ class Store {
   std::optional<Hit> find(const Query& query, std::uint64_t* damaged = nullptr) const;
 
   /// The tuned winners that have the key of one of the queries but for launch context, alignment and extents, and serve
-  /// its extents or were measured within `extents`; in no order. Rows whose digest does not hold are left out, and locks
-  /// are waited for as in find(). Reads no code.
+  /// its extents or were measured within `extents`; in no order. Rows whose digest does not hold are left out, and
+  /// locks are waited for as in find(). Reads no code.
   std::vector<NearWinner> find_near(std::span<const Query> queries, const std::array<RangeRecord, 3>& extents) const;
   std::vector<NearWinner> find_near(const Query& query, const std::array<RangeRecord, 3>& extents) const {
     return find_near(std::span(&query, 1), extents);
@@ -84,15 +84,16 @@ class Store {
 
   /// Writes winners, binaries and trials in one transaction; a winner with the same key is replaced, unless it is tuned
   /// and the new one is not, or comes from an Attempt and the new one from no tuning. What comes from a tuning ends the
-  /// claim on its class. A file that is too large then evicts others, see keep_to_size(). Waits for other writers during
-  /// `patience`, by default kWritePatience.
+  /// claim on its class. A file that is too large then evicts others, see keep_to_size(). Waits for other writers
+  /// during `patience`, by default kWritePatience.
   void publish(std::span<const Publication> publications, Milliseconds patience) const;
   void publish(std::span<const Publication> publications) const;
   void publish(const Publication& publication) const { publish(std::span(&publication, 1)); }
 
   /// Takes the tuning of the class of `key` for `owner` (see new_owner), unless another living owner has it or a winner
-  /// fulfils `need` by now; nullptr: whatever is there does not do. Another takes over when the lease is past, or before
-  /// when the owner's process is known to have ended. Waits for other writers during `patience`, and then throws.
+  /// fulfils `need` by now; nullptr: whatever is there does not do. Another takes over when the lease is past, or
+  /// before when the owner's process is known to have ended. Waits for other writers during `patience`, and then
+  /// throws.
   ClaimState claim(const KeyRecord& key, const Need* need, const std::string& owner, Milliseconds lease,
                    Milliseconds patience) const;
   /// False when the claim has passed to somebody else, or the class was published.

@@ -20,8 +20,8 @@ std::filesystem::path absolute_path(const std::filesystem::path& path);
 /// How long a writer waits for others by default: what it has to write took long to find out.
 inline constexpr std::chrono::milliseconds kWritePatience(5000);
 
-/// The pause between two tries, the same for everyone: with longer and longer ones, the one that has waited longest would
-/// be the least likely to find the gap.
+/// The pause between two tries, the same for everyone: with longer and longer ones, the one that has waited longest
+/// would be the least likely to find the gap.
 inline constexpr std::chrono::milliseconds kLockPause(8);
 
 /// Calls `work`, and again while other processes keep the file locked, until `patience` is over.

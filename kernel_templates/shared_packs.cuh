@@ -1,12 +1,10 @@
 // SharedPacks: the packs of a row that a thread holds in dynamic shared memory, copied there ahead of their use.
 #pragma once
 
+#include "dynamic_smem.cuh"
 #include "pack.cuh"
 
 namespace hone {
-
-/// The launch's dynamic shared memory.
-extern __shared__ __align__(16) unsigned char dynamic_smem[];
 
 /// The copies that a thread started since its last call become a group.
 __device__ inline void end_copies() {

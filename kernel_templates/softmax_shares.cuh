@@ -5,6 +5,7 @@
 // reads no element that another thread writes, so softmax may be in place.
 #pragma once
 
+#include "dynamic_smem.cuh"
 #include "softmax_sums.cuh"
 
 namespace hone {
@@ -37,9 +38,6 @@ struct SoftmaxResults {
     };
   }
 };
-
-/// The launch's dynamic shared memory.
-extern __shared__ __align__(16) unsigned char dynamic_smem[];
 
 /// Adds a thread's packs from `first` on, kTile loads in flight.
 template <unsigned kTile, class Types>

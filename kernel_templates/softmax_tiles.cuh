@@ -6,6 +6,7 @@
 // kRows runs of rows in and out, each with 16 bytes more for its alignment.
 #pragma once
 
+#include "dynamic_smem.cuh"
 #include "softmax.cuh"
 #include "staged_run.cuh"
 

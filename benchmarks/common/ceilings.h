@@ -33,8 +33,8 @@ class Ceilings {
   Ceilings(std::shared_ptr<Device> device, const RaceTrack& track);
 
   /// The fastest read of `bytes` of any of `inputs`, or copy to `out` unless that is null; tried once for each number
-  /// of bytes. `inputs` are as many copies of the data as calls rotate through. All are aligned to kPackBytes, and `out`
-  /// is in nobody's use. Valid as long as this object.
+  /// of bytes. `inputs` are as many copies of the data as calls rotate through. All are aligned to kPackBytes, and
+  /// `out` is in nobody's use. Valid as long as this object.
   const PlainMove& fastest(std::span<const void* const> inputs, void* out, std::size_t bytes);
 
  private:

@@ -35,7 +35,8 @@ class Batches {
 
   void prepare(int calls) {
     count_ = calls;
-    calls_ = batch([this](Stream stream) { enqueue_all([&](int turn) { contestant_.enqueue(turn, stream); }, stream); });
+    calls_ =
+        batch([this](Stream stream) { enqueue_all([&](int turn) { contestant_.enqueue(turn, stream); }, stream); });
     if (has_others()) others_ = batch([this](Stream stream) { enqueue_all([](int) {}, stream); });
   }
 

@@ -66,8 +66,8 @@ struct Surroundings {
 
 /// Times all contestants in rounds, so that a drifting clock hits all alike. Each round has an order of its own: what
 /// runs before a batch, on the host too, decides a part of its time, and nobody is to follow the same contestant. In a
-/// graph the batch is captured once and replayed, and the time begins when it has been launched; so it does where a call
-/// has no company, since the host would be timed otherwise. Throws what a contestant throws.
+/// graph the batch is captured once and replayed, and the time begins when it has been launched; so it does where a
+/// call has no company, since the host would be timed otherwise. Throws what a contestant throws.
 std::vector<Timing> time_interleaved(Device& device, Stream stream, const Setting& setting,
                                      std::span<const Contestant> contestants, const Surroundings& surroundings,
                                      const TimingOptions& options);

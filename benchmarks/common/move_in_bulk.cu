@@ -1,8 +1,8 @@
 // Reads an array into shared memory, or copies it through there, by bulk copies: no register holds an element.
 //
 // Each block has a ring of kStages chunks of kChunkPacks packs of 16 bytes, which one thread keeps full; an mbarrier a
-// stage says when its chunk is there. A plain read overwrites the chunk at once; a copy stores it by a second bulk copy,
-// and loads into its stage when kLag younger ones have been stored. Chunks are dealt to the blocks in turn.
+// stage says when its chunk is there. A plain read overwrites the chunk at once; a copy stores it by a second bulk
+// copy, and loads into its stage when kLag younger ones have been stored. Chunks are dealt to the blocks in turn.
 //
 // Needs compute capability 9.0 and kStages × kChunkPacks × 16 bytes of dynamic shared memory. kStages, kChunkPacks and
 // kCopies are defined in front of this file. As a dependent launch (PDL) it lets the next one become resident.

@@ -1,6 +1,6 @@
-// The same loop, of the largest element. There is no atomicMax of floats, so it is made of atomicCAS: whoever finds that
-// another block was faster tries again with what that block wrote. *out must be a NaN before (bytes of 0xff): fmaxf()
-// gives its other argument then. A maximum has the same bits in every order.
+// The same loop, of the largest element. There is no atomicMax of floats, so it is made of atomicCAS: whoever finds
+// that another block was faster tries again with what that block wrote. *out must be a NaN before (bytes of 0xff):
+// fmaxf() gives its other argument then. A maximum has the same bits in every order.
 #include "row_block.cuh"
 
 __device__ inline void atomic_max(float* address, float value) {

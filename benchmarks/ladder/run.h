@@ -43,8 +43,8 @@ std::vector<LadderRow> run_matrix_ladder(MatrixLadder ladder, Session& session, 
                                          const RaceTrack& track, Ceilings& ceilings, std::int64_t rows,
                                          std::int64_t columns, LaunchContext context, const TimingOptions& options);
 
-/// How far the sums of `n` copies of 1.23f are off, relative to the exact one: of each step that adds, and of Hone last.
-/// Takes memory for them and for one step's copy.
+/// How far the sums of `n` copies of 1.23f are off, relative to the exact one: of each step that adds, and of Hone
+/// last. Takes memory for them and for one step's copy.
 struct LadderError {
   std::string step;
   double found = 0;

@@ -55,8 +55,8 @@ std::int64_t blocks_for(std::int64_t elements, std::int64_t per_block) {
 
 bool works_in_a_copy(const LadderStep& step) { return step.name == "global_tree"; }
 
-/// Where things lie in the scratch memory: the ticket, two arrays of block sums that alternate, the copy that global_tree
-/// works in, of that step alone.
+/// Where things lie in the scratch memory: the ticket, two arrays of block sums that alternate, the copy that
+/// global_tree works in, of that step alone.
 struct Scratch {
   std::byte* ticket;
   float* sums[2];

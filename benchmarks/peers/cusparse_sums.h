@@ -12,8 +12,8 @@
 
 namespace hone::benchmarks {
 
-/// The segments are the rows of a matrix; the column of an element is its place in the row. Sums of f16 and f32 are f32.
-/// Calls belong to one stream at a time.
+/// The segments are the rows of a matrix; the column of an element is its place in the row. Sums of f16 and f32 are
+/// f32. Calls belong to one stream at a time.
 class CusparseSums {
  public:
   /// `offsets` are in host memory and in device memory. What cuSPARSE learns of them beforehand is not timed.

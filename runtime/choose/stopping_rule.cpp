@@ -22,11 +22,11 @@ constexpr double kLateShare = 0.17;
 constexpr double kMostShare = 0.2;
 constexpr double kMostOfFew = 16;
 
-/// Before so many have been measured, expectations are worth nothing. That is a floor for small spaces; in large ones it
-/// is a share of the policies, half the error of the model, up to a maximum. Chosen by simulating searches with a model
-/// that says nothing through recorded times of all of 316 to 452 policies of a convolution on three GPUs (A100, A4000
-/// and A6000; public cache files of Kernel Tuner, 2026-11): with twelve alone, winners were 1 % behind in the mean and
-/// 17 % at worst, and 9 % of the policies were measured; with this rule 0.4 % and 6 %, and 15 %.
+/// Before so many have been measured, expectations are worth nothing. That is a floor for small spaces; in large ones
+/// it is a share of the policies, half the error of the model, up to a maximum. Chosen by simulating searches with a
+/// model that says nothing through recorded times of all of 316 to 452 policies of a convolution on three GPUs (A100,
+/// A4000 and A6000; public cache files of Kernel Tuner, 2026-11): with twelve alone, winners were 1 % behind in the
+/// mean and 17 % at worst, and 9 % of the policies were measured; with this rule 0.4 % and 6 %, and 15 %.
 constexpr int kFewestMeasured = 12;
 constexpr double kSharePerError = 0.5;
 constexpr double kLargestShare = 0.15;

@@ -72,7 +72,8 @@ constexpr std::array<Gpu, 14> kGpus{{
     {"h200", "NVIDIA H200", 90, 132, 1980, 3201, 6144, 61440, 143156,
      "NVIDIA H200 data sheet: 4.8 TB/s; 132 SMs, 60 MiB of L2 as the driver reports them"},
     {"gh200", "NVIDIA GH200 480GB", 90, 132, 1980, 2619, 6144, 61440, 97280,
-     "github.com/mredenti/PowerCapping, OpenCL_benchmark.md: 132 SMs, 1980 MHz; NVIDIA GH200 data sheet: 4 TB/s, 96 GB"},
+     "github.com/mredenti/PowerCapping, OpenCL_benchmark.md: 132 SMs, 1980 MHz; NVIDIA GH200 data sheet: 4 TB/s, "
+     "96 GB"},
     {"b200", "NVIDIA B200", 100, 148, 1965, 3996, 7680, 129536, 182630,
      "github.com/pytorch/ao/pull/4002: 148 SMs, 3996 MHz, 7680 bits, 126.5 MiB of L2"},
     {"rtx5090", "NVIDIA GeForce RTX 5090", 120, 170, 2407, 14001, 512, 98304, 32120,
@@ -128,9 +129,9 @@ bool equals_without_case(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::span<const KnownGpu> known_gpus() {
-  static const std::vector<KnownGpu> gpus = [] {
-    std::vector<KnownGpu> all;
-    for (const Gpu& gpu : kGpus) all.push_back(known_gpu(gpu));
+  static const std::vector<KnownGpu>& gpus = *[] {  // never destroyed: a static Session may tune after main()
+    auto* const all = new std::vector<KnownGpu>;
+    for (const Gpu& gpu : kGpus) all->push_back(known_gpu(gpu));
     return all;
   }();
   return gpus;

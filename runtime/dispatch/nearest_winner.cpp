@@ -138,8 +138,8 @@ Resolved NearestWinner::lend_stream_winner(const Problem& graph_problem, bool ca
   return {&lent, lender.source};
 }
 
-/// Serves `problem` with another class's winner, stored as untuned; nullptr when it does not compile or run here, or its
-/// code falls short.
+/// Serves `problem` with another class's winner, stored as untuned; nullptr when it does not compile or run here, or
+/// its code falls short.
 const LoadedPlan* NearestWinner::borrow(const Problem& problem, const Lender& lender, bool capturing) {
   const LoanTerms terms{core_.facts(), problem, lender};
   const Candidate candidate = lent_candidate(terms);

@@ -137,10 +137,11 @@ void Session::Impl::pin() {
 
 void Session::Impl::require_unpinned(std::string_view function) const {
   if (is_pinned())
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("Session::{}: the session is pinned and keeps its winners; call it before pin(), or tune in "
-                            "another session",
-                            function));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("Session::{}: the session is pinned and keeps its winners; call it before pin(), or tune in "
+                    "another session",
+                    function));
 }
 
 Tuning Session::Impl::tune(const Problem& problem, const TuningOptions& options) {

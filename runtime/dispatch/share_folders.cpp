@@ -17,7 +17,8 @@ std::filesystem::path own_file() {
   ::link_map* map = nullptr;
   const void* const here = reinterpret_cast<const void*>(&own_file);
   std::error_code error;
-  if (::dladdr1(here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 && map && map->l_name && *map->l_name)
+  if (::dladdr1(here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 && map && map->l_name &&
+      *map->l_name)
     return std::filesystem::canonical(map->l_name, error);
   return std::filesystem::read_symlink("/proc/self/exe", error);
 }

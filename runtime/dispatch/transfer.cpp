@@ -27,8 +27,8 @@ constexpr double kTie = 0.005;
 /// is interrupted, and enough that cores seldom wait for the last one.
 constexpr std::size_t kUnitsPerCore = 8;
 
-/// The resident blocks of a trial's kernel on another device: as many as the driver said, where the calculation gives the
-/// same for both devices, else in its proportion.
+/// The resident blocks of a trial's kernel on another device: as many as the driver said, where the calculation gives
+/// the same for both devices, else in its proportion.
 int resident_there(const Problem& problem, const DeviceFacts& from, const Trial& trial, const DeviceFacts& to) {
   const WorkShape shape = problem.family->shape(problem, trial.candidate.policy);
   const auto calculated = [&](const DeviceFacts& facts) {
@@ -44,8 +44,8 @@ std::optional<TransferredChoice> predict_transfer(const Problem& problem, const 
                                                   std::span<const Trial> trials, const DeviceFacts& to) {
   if (from.kind != to.kind)
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("trials of {} ({}) say nothing about {} ({}): they are devices of different kinds", from.name,
-                            from.kind, to.name, to.kind));
+                fmt::format("trials of {} ({}) say nothing about {} ({}): they are devices of different kinds",
+                            from.name, from.kind, to.name, to.kind));
   std::optional<TransferredChoice> best;
   double best_measured_us = 0;
   for (const Trial& trial : trials) {

@@ -43,8 +43,8 @@ class WorkspaceLease {
   Workspace* workspace_;
 };
 
-/// Hands out workspaces of kWorkspaceBytes, whose headers are zero when they are made. Each belongs to one stream, or to
-/// one graph under construction, so that calls in different streams never share one; and of the calls that several
+/// Hands out workspaces of kWorkspaceBytes, whose headers are zero when they are made. Each belongs to one stream, or
+/// to one graph under construction, so that calls in different streams never share one; and of the calls that several
 /// threads enqueue in one stream at once each gets another, so that no launch comes between the launches of a call and
 /// writes to its partial results. A stream that one thread at a time uses has one workspace. They are kept until
 /// recycle() or the end of the pool. Thread-safe; where a stream is known and has a free workspace, take() takes no

@@ -13,6 +13,7 @@
 #include <hone/kernel_family.h>
 
 #include "runtime/families/counts.h"
+#include "runtime/families/never_destroyed.h"
 #include "runtime/families/work_division.h"
 
 namespace hone {
@@ -23,6 +24,7 @@ struct FamilyTraits {
   int version = 1;
   const ParameterSpace& space;
   std::vector<std::string_view> extent_names = {"n"};
+  std::vector<std::string_view> scalar_names = {};
   std::span<const std::string_view> operations = {};  ///< must outlive the family
   std::vector<std::string_view> kernels;              ///< the templates that units name
   std::vector<SourceFile> sources = {};               ///< besides them and what they include
@@ -48,6 +50,7 @@ class BuiltInFamily : public KernelFamily {
   int version() const final { return traits_.version; }
   const ParameterSpace& space() const final { return traits_.space; }
   std::span<const std::string_view> extent_names() const final { return traits_.extent_names; }
+  std::span<const std::string_view> scalar_names() const final { return traits_.scalar_names; }
   std::span<const std::string_view> operations() const final { return traits_.operations; }
   std::span<const SourceFile> sources() const final;
 
@@ -138,7 +141,7 @@ Problem with_alignment_of_rows(Problem problem, std::uint32_t alignment);
 /// The one family of a type.
 template <class Family>
 const KernelFamily& the_family() {
-  static const Family family;
+  static const auto& family = never_destroyed<Family>();
   return family;
 }
 

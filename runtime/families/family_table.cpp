@@ -38,7 +38,8 @@ const KernelFamily& segments_family() {
 }
 
 Problem call_of_segments(const Problem& problem) {
-  Problem called = segmented_reduce_problem(reduce_spec_of(problem), DType::i32, problem.extents[0], problem.extents[1]);
+  Problem called =
+      segmented_reduce_problem(reduce_spec_of(problem), DType::i32, problem.extents[0], problem.extents[1]);
   called.family = problem.family;
   return called;
 }
@@ -68,7 +69,7 @@ Problem call_of_transpose(const Problem& problem) {
 
 constexpr std::string_view kShapes = "2^4..2^24:2^4x2^4..2^24:2^4@2^12..2^26";
 
-const std::array kFamilies{
+const auto& kFamilies = never_destroyed(std::array{
     FamilyRow{&reduce_family, "sum", "f32", "2^10..2^24", &call_of_array},
     FamilyRow{&reduce_rows_family, "sum", "f32", kShapes, &call_of_rows},
     FamilyRow{&reduce_columns_family, "sum", "f32", kShapes, &call_of_columns},
@@ -86,7 +87,7 @@ const std::array kFamilies{
                 {"full", "every", "f16,bf16,f32", "2^0..2^24:2^4x2^4..2^20:2^2@2^12..2^28"}}}},
     FamilyRow{&transpose_family, "transpose", "u32", kShapes, &call_of_transpose},
     FamilyRow{&copy_family, "copy", "u32", "1x2^10..2^26:2^2"},
-};
+});
 
 }  // namespace
 

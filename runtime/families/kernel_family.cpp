@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cache/digest.h"
+#include "runtime/families/never_destroyed.h"
 
 namespace hone {
 std::span<const std::string_view> KernelFamily::extent_names() const {
@@ -13,7 +14,7 @@ std::span<const std::string_view> KernelFamily::extent_names() const {
 }
 
 const Verifier& KernelFamily::verifier() const {
-  static const Verifier verifier;
+  static const auto& verifier = never_destroyed<Verifier>();
   return verifier;
 }
 

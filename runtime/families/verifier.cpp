@@ -48,7 +48,7 @@ Problem smaller(const Problem& problem, std::size_t extent, std::int64_t by, con
 
 std::span<const std::string_view> kept_kinds(std::vector<std::string_view> kinds) {
   static std::mutex mutex;
-  static std::set<std::vector<std::string_view>> lists;
+  static auto& lists = never_destroyed<std::set<std::vector<std::string_view>>>();
   const std::scoped_lock lock(mutex);
   return *lists.insert(std::move(kinds)).first;
 }

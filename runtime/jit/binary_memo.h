@@ -56,8 +56,8 @@ class BinaryMemo {
                                       std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
 
   /// Compiles what `list_units` says, in threads of its own, which leave some cores to others and begin nothing while
-  /// calls of compile() have work for all of theirs. compile() finds the binaries; failures are forgotten. `device` must
-  /// outlive the memo, which in the end waits for what is under way.
+  /// calls of compile() have work for all of theirs. compile() finds the binaries; failures are forgotten. `device`
+  /// must outlive the memo, which in the end waits for what is under way.
   [[nodiscard]] Ahead compile_ahead(const Device& device, std::function<std::vector<Unit>()> list_units,
                                     std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt);
 

@@ -49,7 +49,8 @@ void remove_stale(const fs::path& parent) {
 /// Once a process and place.
 void remove_stale_once(const fs::path& parent) {
   static std::mutex mutex;
-  static std::set<fs::path> done;
+  // Never destroyed: a static Session may compile after main().
+  static auto& done = *new std::set<fs::path>;
   const std::scoped_lock lock(mutex);
   if (done.insert(parent).second) remove_stale(parent);
 }

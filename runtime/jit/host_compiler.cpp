@@ -149,9 +149,9 @@ std::vector<std::string> compile_options(HostInstrumentation instrumentation, bo
   const bool is_traced = instrumentation == HostInstrumentation::traced;
   // -O3 unrolls the loops over packs, which -O2 of g++ keeps in memory: twice as fast. Traced code keeps the accesses
   // and the lines of its source. Checked code keeps the line of a loop without a body, which -O1 of g++ loses even with
-  // -g; -Og also compiles faster than a small check gains by -O3 (four policies of axpy: 6.8 s of processor time instead
-  // of 8.0, g++ 12.2, 26 November 2026). Under a sanitizer, too, the compiler takes longer than the kernels: -O1 compiles
-  // a sum in 0.65 s, -O3 in 1.46 s (g++ 12.2, AddressSanitizer, 25 November 2026).
+  // -g; -Og also compiles faster than a small check gains by -O3 (four policies of axpy: 6.8 s of processor time
+  // instead of 8.0, g++ 12.2, 26 November 2026). Under a sanitizer, too, the compiler takes longer than the kernels:
+  // -O1 compiles a sum in 0.65 s, -O3 in 1.46 s (g++ 12.2, AddressSanitizer, 25 November 2026).
   const bool is_checked = instrumentation == HostInstrumentation::checked;
   options.emplace_back(is_traced || !sanitizers.empty() ? "-O1" : is_checked ? "-Og" : "-O3");
   if (reports_to_engine(instrumentation))
@@ -235,7 +235,8 @@ void run_or_throw(const Unit& unit, const fs::path& folder, const std::vector<st
 /// most units do, so a process compiles it once.
 std::string instrumentation_object(const Unit& unit, const fs::path& folder, const fs::path& compiler) {
   static std::mutex mutex;
-  static std::map<fs::path, std::string> objects;
+  // Never destroyed: a static Session may compile after main().
+  static auto& objects = *new std::map<fs::path, std::string>;
   const std::scoped_lock lock(mutex);
   if (const auto known = objects.find(compiler); known != objects.end()) return known->second;
   run_or_throw(unit, folder, {compiler.string(), "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-c",

@@ -25,7 +25,8 @@ std::string read_text(const fs::path& path) {
 
 /// Adds what `text` includes with quotes, and what that includes.
 void add_headers(const fs::path& folder, const std::string& text, std::vector<SourceFile>& headers) {
-  static const std::regex kInclude("#[ \t]*include[ \t]*\"([^\"]+)\"");
+  // Never destroyed, as the one below: a static object may read a kernel after main().
+  static const auto& kInclude = *new std::regex("#[ \t]*include[ \t]*\"([^\"]+)\"");
   for (std::sregex_iterator at(text.begin(), text.end(), kInclude), end; at != end; ++at) {
     const std::string name = (*at)[1];
     const bool is_known = std::any_of(headers.begin(), headers.end(), [&](const auto& h) { return h.name == name; });
@@ -64,7 +65,7 @@ std::string without_comments(std::string_view source) {
 }
 
 std::vector<std::string> global_functions(std::string_view source) {
-  static const std::regex kFunction(
+  static const auto& kFunction = *new std::regex(
       R"(__global__([^;{}()]|__launch_bounds__\s*\([^)]*\))*?\b(?!__launch_bounds__)(\w+)\s*\()");
   const std::string text = without_comments(source);
   std::vector<std::string> names;

@@ -79,10 +79,11 @@ std::string_view included_file(std::string_view line) {
 
 /// The words that an error is about: what it quotes, the header it misses, and whether its source line launches.
 std::vector<std::string> words_of(const std::string& error, std::string_view shown_source) {
-  static const std::regex kQuoted("'(?:class |struct )?([A-Za-z_][A-Za-z_0-9./]*)"),
-      kMissing("([^ ]+): No such file or directory");
+  // Never destroyed, as those below: a static Session may compile after main().
+  static const auto& patterns = *new std::array{std::regex("'(?:class |struct )?([A-Za-z_][A-Za-z_0-9./]*)"),
+                                                std::regex("([^ ]+): No such file or directory")};
   std::vector<std::string> words;
-  for (const std::regex& pattern : {kQuoted, kMissing}) {
+  for (const std::regex& pattern : patterns) {
     for (std::sregex_iterator at(error.begin(), error.end(), pattern), end; at != end; ++at) words.push_back((*at)[1]);
   }
   if (shown_source.find("<<<") != std::string_view::npos || error == "expected primary-expression before '<' token")
@@ -108,7 +109,7 @@ std::string without_cuda_headers(std::string_view source) {
 }
 
 std::string large_frame(std::string_view log) {
-  static const std::regex kLarge(
+  static const auto& kLarge = *new std::regex(
       "([^:\n]+:[0-9]+):[0-9]+: error: (?:the frame size of|stack frame size) \\(?([0-9]+)\\)? [^0-9\n]*([0-9]+)");
   std::cmatch parts;
   if (!std::regex_search(log.data(), log.data() + log.size(), parts, kLarge)) return "";
@@ -119,8 +120,9 @@ std::string large_frame(std::string_view log) {
 
 std::string unsupported_feature(std::string_view log) {
   // The assembler, which knows the lines of inline assembly, has no column.
-  static const std::regex kError("^([^:\n]+:[0-9]+):(?:[0-9]+: (?:fatal )?error:| Error:) (.*)$");
-  static const std::regex kAssembly(".*(constraint .*asm|no such instruction|bad instruction|instruction mnemonic).*");
+  static const auto& kError = *new std::regex("^([^:\n]+:[0-9]+):(?:[0-9]+: (?:fatal )?error:| Error:) (.*)$");
+  static const auto& kAssembly =
+      *new std::regex(".*(constraint .*asm|no such instruction|bad instruction|instruction mnemonic).*");
   while (!log.empty()) {
     const std::size_t end = std::min(log.find('\n'), log.size());
     const std::string line(log.substr(0, end));

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -111,8 +112,10 @@ std::string to_string(const Problem& problem) {
   constexpr std::array<std::string_view, 2> kPitched{"input", "output"};
   for (std::size_t i = 0; i < kPitched.size(); ++i)
     if (problem.pitches[i] != 0) text += fmt::format(" {} pitch {}", kPitched[i], problem.pitches[i]);
-  for (const std::optional<double>& scalar : problem.scalars)
-    if (scalar) text += fmt::format(" with {}", *scalar);
+  const std::span<const std::string_view> names = problem.family->scalar_names();
+  for (std::size_t i = 0; i < problem.scalars.size(); ++i)
+    if (const auto& scalar = problem.scalars[i])
+      text += i < names.size() ? fmt::format(" {}={}", names[i], *scalar) : fmt::format(" with {}", *scalar);
   if (problem.launch_context == LaunchContext::graph) text += " in a graph";
   return text;
 }

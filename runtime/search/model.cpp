@@ -18,8 +18,8 @@ namespace {
 // replayed graph, 0.50 with dependent launches. Enqueued one by one ahead of the device, calls of one kernel take 0.40
 // to 0.61 µs longer than in a graph, and of two 0.60 to 1.1 (2^18 to 2^23 elements). The best reductions reach 93 % of
 // the bandwidth that clock and bus width imply. That of a cluster is what 16 blocks draw that have all of 2^18 floats
-// in flight at once: 2.7 µs for the sum (H200, CUDA 13.0, 2026-11). An SM issues four instructions of 32 threads a cycle,
-// at 1.7 GHz.
+// in flight at once: 2.7 µs for the sum (H200, CUDA 13.0, 2026-11). An SM issues four instructions of 32 threads a
+// cycle, at 1.7 GHz.
 constexpr ModelConstants kCudaGraph{.enqueue_us = 0,
                                     .launch_us = 0.79,
                                     .extra_launch_us = 0.8,
@@ -89,8 +89,8 @@ constexpr double kUnevenSms = 1.08;
 constexpr int kLargeCluster = 8;
 
 /// Where blocks are independent, a persistent grid gives each SM the same share, and all wait for the slowest; one
-/// block per tile goes to the SM that is free. Transposes of 64 to 512 µs took 1.4 to 2.5 % longer in the best persistent
-/// grid, softmax of rows of 256 µs and more 1.7 to 2.6 % (H100, CUDA 13.0, 2026-11-25).
+/// block per tile goes to the SM that is free. Transposes of 64 to 512 µs took 1.4 to 2.5 % longer in the best
+/// persistent grid, softmax of rows of 256 µs and more 1.7 to 2.6 % (H100, CUDA 13.0, 2026-11-25).
 constexpr double kEqualShares = 1.02;
 
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.

@@ -23,8 +23,8 @@ def row(name, hone, cub, host_share=0.0, **more):
 
 
 def run(*rows):
-    return {"device": "a GPU", "driver": "13.0", "cuda": "13.0", "date": "2026-11-25", "budget_ms": 60, "peers": ["CUB 3.0.1"],
-            "key": ["operation", "n", "context", "company"], "rows": list(rows)}
+    return {"device": "a GPU", "driver": "13.0", "cuda": "13.0", "date": "2026-11-25", "budget_ms": 60,
+            "peers": ["CUB 3.0.1"], "key": ["operation", "n", "context", "company"], "rows": list(rows)}
 
 
 # Processes differ; in each, Hone takes 10 µs but for 'drifts', where both are slower in some processes.
@@ -51,7 +51,8 @@ assert [line for line in text.splitlines() if "paced n=7" in line][0].endswith("
 assert "2 cells are left out" in text
 
 # A peer that is not there, and one that fails in some cells or processes, are named, and the others are compared.
-absent = [run(row("softmax", 10, 12, failed_peers={"QuACK": "rows are too long"}), row("row_sum", 10, 12)) for _ in range(2)]
+absent = [run(row("softmax", 10, 12, failed_peers={"QuACK": "rows are too long"}), row("row_sum", 10, 12))
+          for _ in range(2)]
 for one in absent:
     one["missing_peers"] = {"Liger": "ModuleNotFoundError: No module named 'liger_kernel'"}
 absent[1]["rows"][1]["peers"]["QuACK"] = {"us": 11, "host_share": 0.0, "agrees": True}

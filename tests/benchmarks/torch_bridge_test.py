@@ -35,7 +35,8 @@ for graph in (0, 1):
     assert result_of("dot", "f32", ctypes.c_float, graph) == [2 * sum(values)]
     assert result_of("any", "f32", ctypes.c_bool, graph) == [True]
 
-for operation, dtype, said in (("summ", "f32", "no reduction 'summ'"), ("sum", "f33", "f33"), ("logsumexp", "i8", "i8")):
+for operation, dtype, said in (("summ", "f32", "no reduction 'summ'"), ("sum", "f33", "f33"),
+                               ("logsumexp", "i8", "i8")):
     try:
         hone.prepare(operation, dtype, (1, 1000), 4, 0)
     except bench.HoneError as error:
@@ -105,7 +106,8 @@ assert enqueued_in("stream", "others").endswith("oooo" "ocococo")
 assert enqueued_in("stream", "nobody") == "ccccc", "one, three to see how long one takes, and one to time"
 
 row = {}
-bench.add_timings(row, bench.Setting("graph", "others"), bench.Timing(2.0, 0.1, 0.0), {"A": (bench.Timing(3.0, 0.2, 0.5), True)})
+bench.add_timings(row, bench.Setting("graph", "others"), bench.Timing(2.0, 0.1, 0.0),
+                  {"A": (bench.Timing(3.0, 0.2, 0.5), True)})
 assert row["context"] == "graph" and row["company"] == "others" and row["hone_us"] == 2.0
 assert row["peers"] == {"A": {"us": 3.0, "spread_us": 0.2, "host_share": 0.5, "ratio": 1.5, "agrees": True}}
 
@@ -133,7 +135,8 @@ for kind in ("transpose", "copy"):
     assert hone.result(problem) == ("u32", 1000)
     out = (ctypes.c_float * 1000)()
     hone.call(problem, ctypes.addressof(values), 0, ctypes.addressof(out), 0)()
-    assert list(out) == [values[r * 50 + c] for c in range(50) for r in range(20)] if kind == "transpose" else list(values)
+    expected = [values[r * 50 + c] for c in range(50) for r in range(20)] if kind == "transpose" else list(values)
+    assert list(out) == expected
 try:
     hone.prepare("", "f32", (20, 50), 4, 0, "transposed")
 except bench.HoneError as error:
@@ -173,7 +176,8 @@ assert options.shapes == [(5, 7)] and options.time == 3
 # All cells are tuned by a campaign whose winners are those that the cells ask for.
 with tempfile.TemporaryDirectory() as folder:
     options = shapes.parse_arguments(["--ops", "row_sum,transpose,copy", "--dtypes", "f16", "--shapes", "31x33,33x31",
-                                      "--device", "host", "--contexts", "stream", "--budget", "20000", "--hone", sys.argv[3]])
+                                      "--device", "host", "--contexts", "stream", "--budget", "20000",
+                                      "--hone", sys.argv[3]])
     assert shapes.campaign(options)["problems"][1:] == [
         {"family": "transpose", "dtype": "u16", "size": ["31x33", "33x31"], "context": "stream"},
         {"family": "copy", "dtype": "u16", "size": ["1x1023"], "context": "stream"}]
@@ -199,7 +203,8 @@ row = {"operation": "transpose", "dtype": "f16", "rows": 12289, "columns": 4097,
        "bytes": 1 << 28, "gbps": 2684.0, "percent_of_ceiling": 89.5, "is_right": True, "failed_peers": {}}
 stream = bench.Setting("stream", "itself")
 bench.add_timings(row, stream, bench.Timing(100.0, 1.0, 0.0), {"PyTorch": (bench.Timing(250.0, 1.0, 0.0), True)})
-assert shapes.row_text(row).split()[:10] == ["transpose", "f16", "12289", "x", "4097", "stream", "itself", "100.0", "2684", "89.5"]
+assert shapes.row_text(row).split()[:10] == ["transpose", "f16", "12289", "x", "4097", "stream", "itself", "100.0",
+                                             "2684", "89.5"]
 assert shapes.row_text(row).endswith("PyTorch 250.0 2.50")
 wrong = {**row, "peers": {"PyTorch": {**row["peers"]["PyTorch"], "agrees": False}}}
 assert "DIFFERENT" in shapes.row_text({**wrong, "is_right": False})
@@ -207,7 +212,8 @@ assert shapes.row_text(wrong).endswith("PyTorch's result is off")
 assert shapes.row_text({**row, "failed_peers": {"QuACK": "no memory"}}).endswith("2.50  QuACK failed: no memory")
 failed = {"operation": "row_sum", "dtype": "f16", "rows": 1, "columns": 2, **stream._asdict(), "failed": "no memory"}
 assert "FAILED: no memory" in shapes.row_text(failed)
-small = {**row, "bytes": 1 << 20, "percent_of_ceiling": 1.0, "peers": {"PyTorch": {**row["peers"]["PyTorch"], "ratio": 10.0}}}
+small = {**row, "bytes": 1 << 20, "percent_of_ceiling": 1.0,
+         "peers": {"PyTorch": {**row["peers"]["PyTorch"], "ratio": 10.0}}}
 assert ("PyTorch  stream itself transpose        f16     5.00   2.50 of 2      89.5   89.5 of 1"
         in shapes.summary_text([row, small, failed]))
 

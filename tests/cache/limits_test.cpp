@@ -11,7 +11,8 @@ using testing::ElementsAre;
 class CacheLimits : public CacheStore {
  protected:
   static std::int64_t now() {
-    return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
   }
   const LimitsRecord first_{.device = "cuda sm_90 sms=132;",
                             .machine = "a CPU",

@@ -218,7 +218,8 @@ TEST_P(CacheMigrationFrom, ReproducibleIsFastNow) {
 
 /// A claim of a process of the version before holds off others until the file is migrated, and afterwards.
 TEST_P(CacheMigrationFrom, ClaimIsFound) {
-  sql(file_, "UPDATE claim SET process = '', taken_at_ms = unixepoch() * 1000, expires_at_ms = (unixepoch() + 60) * 1000");
+  sql(file_,
+      "UPDATE claim SET process = '', taken_at_ms = unixepoch() * 1000, expires_at_ms = (unixepoch() + 60) * 1000");
   KeyRecord key = sample_publication().key;
   key.problem.operation = "product";
   EXPECT_TRUE(store_.is_claimed(key));

@@ -127,7 +127,8 @@ TEST_F(CacheShippedWinners, AreLentAcrossAlignmentSourcesAndDevices) {
 
 TEST_F(CacheShippedWinners, ADamagedRowIsLeftOutAndReportedOnceWithItsLine) {
   write({winner(1, 499, "a=1"), winner(500, 1000, "a=2"), winner(2000, 3000, "a=3")});
-  std::string text = shipped_text(header_, {winner(1, 499, "a=1"), winner(500, 1000, "a=2"), winner(2000, 3000, "a=3")});
+  std::string text =
+      shipped_text(header_, {winner(1, 499, "a=1"), winner(500, 1000, "a=2"), winner(2000, 3000, "a=3")});
   text.replace(text.find("\n500..1000") + 1, 3, "5oo");
   write_text(file_, text);
   EXPECT_FALSE(find(query_));

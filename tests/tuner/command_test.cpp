@@ -96,7 +96,8 @@ INSTANTIATE_TEST_SUITE_P(
                       WrongArguments{{"plan", "--gpu", "h1000"}, "did you mean 'h100'?"},
                       WrongArguments{{"plan", "--gpu", "h100", "--policies", "0"}, "at least one"},
                       WrongArguments{{"plan", "--gpu", "h100", "--policies", "many"}, "no number"},
-                      WrongArguments{{"plan", "--gpu", "h100", "--preset", "quick", "--size", "8"}, "and so does --size"},
+                      WrongArguments{{"plan", "--gpu", "h100", "--preset", "quick", "--size", "8"},
+                                     "and so does --size"},
                       WrongArguments{{"plan", "--gpu", "h100", "--op", "sun"}, "did you mean 'sum'?"}));
 
 INSTANTIATE_TEST_SUITE_P(

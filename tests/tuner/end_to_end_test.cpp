@@ -67,8 +67,8 @@ TEST_F(EndToEnd, WhatIsSuggestedTunesWhatWasAsked) {
 }
 
 TEST_F(EndToEnd, WhatIsNotDefinedIsLeftOutAndNamed) {
-  const CommandRun run = hone({"tune", "--device", "host", "--op", "sum,logsumexp", "--dtype", "f32,i32", "--size", "300",
-                               "--budget", "3s", "-q"});
+  const CommandRun run = hone({"tune", "--device", "host", "--op", "sum,logsumexp", "--dtype", "f32,i32", "--size",
+                               "300", "--budget", "3s", "-q"});
   EXPECT_THAT(run.err, Names("not defined", "left", "logsumexp", "i32"));
 }
 
@@ -80,8 +80,9 @@ TEST_F(EndToEnd, SuggestedPathsAreQuotedForAShell) {
 }
 
 TEST_F(EndToEnd, IndicesOfAnArrayInFortranOrderAreRefused) {
-  const std::string array = file("fortran.npy", npy_header("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }") +
-                                                    bytes_of(std::vector<float>{1, 4, 2, 5, 9, 6}));
+  const std::string array =
+      file("fortran.npy", npy_header("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }") +
+                              bytes_of(std::vector<float>{1, 4, 2, 5, 9, 6}));
   const CommandRun run = hone({"reduce", array, "--device", "host", "--op", "max,argmax"});
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, Names("numpy.ascontiguousarray"));

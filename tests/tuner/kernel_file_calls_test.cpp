@@ -70,6 +70,25 @@ TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
+TEST_F(KernelFile, OutputsThatWouldOverwriteEachOtherAreRefused) {
+  write_file(folder_ / "x.npy", npy_file<float>("<f4", {1, 2, 3}));
+  write_file(folder_ / "axpy.cu", replaced(kSource, "const float* x", "float* x"));
+  write_file(folder_ / "both.json", replaced(kKernel, R"("in": "x")", R"("inout": "x")"));
+  const auto run = [&](const std::string& one, const std::string& other) {
+    return hone({"run", path("both.json"), path("x.npy"), path("x.npy"), "-o", one, "-o", other, "--set", "a=1",
+                 "--device", "host", "--on-miss", "error"});
+  };
+  for (const char* const other : {"-", "/dev/stdout"}) {
+    EXPECT_EQ(run("-", other).code, 2);
+    EXPECT_THAT(run("-", other).err, Names("standard output", "twice"));
+  }
+  const CommandRun file = run(path("out.npy"), (folder_ / "." / "out.npy").string());
+  EXPECT_EQ(file.code, 2);
+  EXPECT_THAT(file.err, Names("out.npy", "twice"));
+  EXPECT_EQ(run("/dev/null", "/dev/null").code, 6) << "it has no winner, and is no mistake";
+  EXPECT_EQ(run("-", path("out.npy")).code, 6);
+}
+
 TEST_F(KernelFile, ArraysWithoutElementsGiveOneWithoutElements) {
   write_file(folder_ / "empty.npy", npy_file<float>("<f4", {}));
   const CommandRun run = hone({"run", path("axpy.json"), path("empty.npy"), path("empty.npy"), "-o", path("out.npy"),

@@ -46,6 +46,18 @@ TEST_F(KernelFile, EveryPolicyIsChecked) {
   EXPECT_THAT(wrong.out, Not(HasSubstr("failed: block_threads=64 unroll=1")));
 }
 
+TEST_F(KernelFile, ATerminalShowsWhichPolicyIsChecked) {
+  Environment environment = testing::isolated_environment(folder_ / "cache.sqlite");
+  environment.err_columns = [] { return 60; };
+  const std::vector<std::string> check{"check", path("axpy.json"), "--order", "forward"};
+  const CommandRun run = testing::run_hone(check, environment);
+  EXPECT_EQ(run.code, 0) << run.out << run.err;
+  EXPECT_THAT(run.err, ::testing::StartsWith("\r\x1b[K[1/4] block_threads=64 unroll=1\r"));
+  EXPECT_THAT(run.err, ::testing::ContainsRegex("\r\x1b\\[K\\[4/4\\] block_threads=128 unroll=2  about [^\r]* left"));
+  EXPECT_THAT(run.err, ::testing::EndsWith("\r\x1b[K"));
+  EXPECT_EQ(hone(check).err, "");
+}
+
 TEST_F(KernelFile, PoliciesThatAreNotCheckedAreNamedWithTheReason) {
   const std::string large = replaced(replaced(kKernel, "\"where\": [\"block_threads * unroll <= 256\"],\n", ""),
                                      "[64, 128], \"unroll\": [1, 2]", "[64, 2048, 2000000000000], \"unroll\": [1]");
@@ -94,8 +106,8 @@ TEST_F(KernelFile, TheCommandThatRepeatsAFailureIsComplete) {
                                   "  own[threadIdx.x] = blockIdx.x + blockIdx.y;\n"
                                   "  to[threadIdx.x] = own[at];\n}\n");
   const CommandRun launched =
-      hone({"check", path("it's.cu"), "--entry", "pick<float>", "--grid", "2,2", "--block", "32", "--smem", "128", "--arg",
-            "f32[32]=iota", "--arg", "i32=3", "--order", "reverse", "--order", "random:3", "--arch", "sm_80"});
+      hone({"check", path("it's.cu"), "--entry", "pick<float>", "--grid", "2,2", "--block", "32", "--smem", "128",
+            "--arg", "f32[32]=iota", "--arg", "i32=3", "--order", "reverse", "--order", "random:3", "--arch", "sm_80"});
   ASSERT_EQ(launched.code, 1) << launched.out << launched.err;
   EXPECT_EQ(without_addresses(repeated(launched).out), without_addresses(launched.out));
 }

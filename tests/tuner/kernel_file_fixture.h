@@ -15,7 +15,8 @@
 
 namespace hone::tuner::testing {
 
-inline constexpr std::string_view kSource = R"(extern "C" __global__ void axpy(float a, const float* x, float* y, int n) {
+inline constexpr std::string_view kSource =
+    R"(extern "C" __global__ void axpy(float a, const float* x, float* y, int n) {
   for (int u = 0; u < unroll; ++u) {
     const int i = (blockIdx.x * unroll + u) * block_threads + threadIdx.x;
     if (i < n) y[i] = a * x[i] + y[i];

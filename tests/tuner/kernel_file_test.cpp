@@ -160,8 +160,8 @@ TEST_F(KernelFile, WhatIsWrittenOutCompilesWithoutHone) {
     write_file(folder_ / "use.cu", "#include \"out.cu\"\n");
     const std::string standard = problem.front() == "reduce" ? " -std=c++20" : "";
     EXPECT_EQ(content(folder_ / "out.cu").find("nvcc -std=c++20") != std::string::npos, !standard.empty());
-    const std::string command = std::string(HONE_NVCC) + standard + " -arch=sm_90 -cubin -o " + path("out.cubin") + " " +
-                                path("use.cu") + " > " + path("log") + " 2>&1";
+    const std::string command = std::string(HONE_NVCC) + standard + " -arch=sm_90 -cubin -o " + path("out.cubin") +
+                                " " + path("use.cu") + " > " + path("log") + " 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0) << content(folder_ / "log") << content(folder_ / "out.cu");
     EXPECT_EQ(content(folder_ / "log"), "");
   }

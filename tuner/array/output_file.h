@@ -15,8 +15,8 @@
 
 namespace hone::tuner {
 
-/// Names that end in .npy get a header; others, and the standard output, raw little-endian elements. See WrittenFile for
-/// what is written to, and when.
+/// Names that end in .npy get a header; others, and the standard output, raw little-endian elements. See WrittenFile
+/// for what is written to, and when.
 class OutputFile {
  public:
   /// For an array of `dtype`. Throws CommandError(usage) if a .npy file cannot hold that, and Error(io_failed) that

@@ -69,8 +69,9 @@ std::vector<ReduceOp> ops_for(const std::string& text, const InputFile& input) {
   };
   if (ops.size() == kReduceOps.size()) std::erase_if(ops, impossible);
   if (input.fortran_order && std::any_of(ops.begin(), ops.end(), is_index))
-    throw CommandError(ExitCode::usage, "the elements are in Fortran order, where an index means another element than in "
-                                        "C order; save the array with numpy.ascontiguousarray(a)");
+    throw CommandError(ExitCode::usage,
+                       "the elements are in Fortran order, where an index means another element than in "
+                       "C order; save the array with numpy.ascontiguousarray(a)");
   for (const ReduceOp op : ops)
     if (info(op).inputs != 1)
       throw CommandError(ExitCode::usage, fmt::format("{} takes two arrays, and hone reduce reads one file; call "

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -91,6 +92,26 @@ std::vector<InputFile> open_inputs(const RunOptions& options, const std::vector<
   return inputs;
 }
 
+/// Refuses outputs that would overwrite each other. What is neither a file nor the standard output, such as /dev/null,
+/// takes all.
+void require_apart(const std::vector<std::string>& outputs) {
+  namespace fs = std::filesystem;
+  const auto is_replaced = [](const fs::path& path) {
+    std::error_code error;
+    return !fs::exists(path, error) || fs::is_regular_file(path, error);
+  };
+  for (auto one = outputs.begin(); one != outputs.end(); ++one)
+    for (auto other = outputs.begin(); other != one; ++other) {
+      if (is_standard_output(*one) && is_standard_output(*other))
+        throw CommandError(ExitCode::usage, "the standard output (-) is given twice, and is one array; give files for "
+                                            "the others");
+      std::error_code error;
+      if (is_replaced(*one) && fs::weakly_canonical(*one, error) == fs::weakly_canonical(*other, error))
+        throw CommandError(ExitCode::usage, fmt::format("the output '{}' is given twice, and is one array; give each "
+                                                        "array a file of its own", printable(*one)));
+    }
+}
+
 /// The extents of the call, x first: the shape of the first input that has as many elements as they say. The last axis
 /// of an array is the first extent. Empty if there is no such input.
 std::vector<std::int64_t> extents_of_inputs(const KernelSpec& spec, const std::vector<InputFile>& inputs,
@@ -134,7 +155,8 @@ void set_scalars(const RunOptions& options, const KernelSpec& spec, Problem& pro
       throw CommandError(ExitCode::usage, fmt::format("--set {}: give NAME=NUMBER, where the names are {}",
                                                       printable(setting), names_of(scalars)));
     std::optional<double>& scalar = problem.scalars[static_cast<std::size_t>(found - scalars.begin())];
-    if (scalar) throw CommandError(ExitCode::usage, fmt::format("--set {}: {} is given twice", printable(setting), name));
+    if (scalar)
+      throw CommandError(ExitCode::usage, fmt::format("--set {}: {} is given twice", printable(setting), name));
     scalar = parse_number(std::string_view(setting).substr(equals + 1));
     const std::string why = scalar ? problem.family->refuse(problem)
                                    : fmt::format("that is no number in the range of a double; {} is one, of {}", name,
@@ -219,6 +241,7 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
   const std::vector<const KernelArgument*> written = arguments_of(spec, {Kind::inout, Kind::out});
   const std::vector<InputFile> inputs = open_inputs(options, read);
   require_count(options.outputs.size(), written, "output");
+  require_apart(options.outputs);
   Problem problem = called_problem(options, spec, inputs, read);
   if (const std::string refusal = problem.family->refuse(problem); !refusal.empty())
     throw CommandError(ExitCode::usage, refusal);

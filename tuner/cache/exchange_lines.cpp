@@ -161,8 +161,8 @@ class ObjectReader {
   std::size_t taken_ = 0;
 };
 
-/// Members that earlier formats had not: those of format 4 had no lender and no sequence, of format 3 no objective and no
-/// energy, of format 1 no entries.
+/// Members that earlier formats had not: those of format 4 had no lender and no sequence, of format 3 no objective and
+/// no energy, of format 1 no entries.
 bool is_new_member(std::string_view name) {
   return name == "objective" || name == "energy_uj" || name == "energy_spread_uj" || name == "power_limit_w" ||
          name == "entries" || name == "lender" || name == "sequence";

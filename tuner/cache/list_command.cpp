@@ -180,7 +180,7 @@ ExitCode run_cache_list(const CacheListOptions& options, const Context& context)
   } else if (!groups.empty()) {
     print_table(groups, code, context);
   }
-  return ExitCode::ok;
+  return all == 0 && damaged > 0 ? ExitCode::cache : ExitCode::ok;
 }
 
 }  // namespace hone::tuner

@@ -10,6 +10,7 @@
 
 #include "cache/maintenance/snapshot.h"
 #include "tuner/cache/cache_output.h"
+#include "tuner/context/written_file.h"
 #include "tuner/text/option_values.h"
 #include "tuner/text/quantities.h"
 #include "tuner/text/table.h"
@@ -35,6 +36,7 @@ ExitCode run_cache_snapshot(const CacheSnapshotOptions& options, const Context& 
     throw CommandError(ExitCode::usage,
                        fmt::format("'{}' is the cache itself; a snapshot needs another name", printable(options.file)));
   }
+  refuse_what_belongs_to_a_database(options.file);
   const cache::CopyCounts counts =
       cache::snapshot(path, options.file, {.binaries = !options.no_binaries, .tunings = !options.no_trials});
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(options.file));

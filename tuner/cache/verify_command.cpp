@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <hone/tune_arguments.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -35,7 +36,8 @@ void print_report(const std::filesystem::path& path, const VerifyReport& report,
   const auto listed = static_cast<std::int64_t>(report.findings.size());
   if (report.damaged > listed) context.out << fmt::format("… and {} more\n", report.damaged - listed);
   context.err << fmt::format("hone: {} is damaged: {} in {}; save the rest with: hone cache repair --cache {}\n", file,
-                             count_text(report.damaged, "finding"), looked_at, file);
+                             count_text(report.damaged, "finding"), looked_at,
+                             printable(shell_quoted(path.string())));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Compilers: processes that compile for a worker. In one process NVRTC keeps about four cores busy, however many
-// threads call it (CUDA 13.0, 16 cores of an H200's host, 2026-11-22: 32 units take 0.9 s with 4 threads as with 16, and
-// 0.4 s in 16 processes).
+// threads call it (CUDA 13.0, 16 cores of an H200's host, 2026-11-22: 32 units take 0.9 s with 4 threads as with 16,
+// and 0.4 s in 16 processes).
 #pragma once
 
 #include <condition_variable>
@@ -25,15 +25,15 @@ inline constexpr std::string_view kCompilerCommand = "compiler-of-hone-tune";
 /// Compiles by a GpuCompiler what CompileRequests on standard input ask for, and answers on standard output.
 [[noreturn]] void run_compiler();
 
-/// Processes of run_compiler(), started as they are needed. Thread-safe: as many units as there are processes compile at
-/// the same time, others wait. The destructor ends them.
+/// Processes of run_compiler(), started as they are needed. Thread-safe: as many units as there are processes compile
+/// at the same time, others wait. The destructor ends them.
 class Compilers {
  public:
   /// `command` is a program and its arguments.
   Compilers(std::vector<std::string> command, std::size_t most) : command_(std::move(command)), most_(most) {}
 
-  /// As GpuCompiler::compile(). A process that dies is replaced and the unit tried once more; then it is compile_failed.
-  /// Throws CommandError where no process can be started.
+  /// As GpuCompiler::compile(). A process that dies is replaced and the unit tried once more; then it is
+  /// compile_failed. Throws CommandError where no process can be started.
   Binary compile(const Unit& unit, std::string_view architecture);
 
  private:

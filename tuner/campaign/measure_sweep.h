@@ -24,7 +24,8 @@ class SweepMeasurer {
   bool measure(std::vector<SweepRow>& rows, const std::vector<Candidate>& winners, double most_ms,
                SweepComparison& comparison);
 
-  /// `first` is measured before the others, in whose time it is then known; nullptr: none is. Verifies a lone candidate.
+  /// `first` is measured before the others, in whose time it is then known; nullptr: none is. Verifies a lone
+  /// candidate.
   Tuning compare_at(const Problem& problem, const std::vector<Candidate>& compared, const Candidate* first = nullptr);
 
   double spent_ms() const { return spent_ms_; }

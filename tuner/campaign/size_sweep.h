@@ -52,8 +52,8 @@ SizeSweep list_sweep(const std::vector<Problem>& problems, const std::vector<boo
                      std::optional<std::size_t> axis, const std::function<bool(const Problem&)>& is_wanted);
 
 /// The end of a shape's box of whole octaves, where a grid that fits the shape may not fit: as near as rows are aligned
-/// as they are in the shape. nullopt: the problem has a lone extent, whose class of a quarter of an octave is too narrow
-/// for that to matter, or the family has nothing to do there.
+/// as they are in the shape. nullopt: the problem has a lone extent, whose class of a quarter of an octave is too
+/// narrow for that to matter, or the family has nothing to do there.
 std::optional<Problem> largest_corner(const Problem& problem);
 
 }  // namespace hone::tuner

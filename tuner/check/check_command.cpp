@@ -13,10 +13,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <ostream>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "tuner/check/check_arguments.h"
@@ -25,6 +29,7 @@
 #include "tuner/check/gpu_check.h"
 #include "tuner/context/json_output.h"
 #include "tuner/context/kernel_file.h"
+#include "tuner/context/status_line.h"
 #include "tuner/problems/kernel_spec_file.h"
 #include "tuner/problems/problem_selection.h"
 #include "tuner/problems/problem_text.h"
@@ -245,10 +250,41 @@ ExitCode exit_code(const std::vector<PolicyCheck>& policies) {
   return code;
 }
 
+/// On a terminal, the status line: "[ 12/156] block_threads=256 unroll=4  about 40 s left".
+class CheckProgress {
+ public:
+  explicit CheckProgress(const Context& context)
+      : status_(context), now_(context.environment.now), start_(context.environment.now()) {}
+
+  void operator()(std::string_view policy, std::size_t before, std::size_t all) {
+    const std::size_t columns = status_.columns();
+    if (columns == 0) return;
+    const std::string total = fmt::format("{}", all);
+    const std::string head = fmt::format("[{:>{}}/{}] ", before + 1, total.size(), total);
+    const std::string left = before == 0 ? "" : fmt::format("  about {} left", format_duration(remaining(before, all)));
+    const std::size_t taken = display_width(head) + display_width(left);
+    status_.draw(taken < columns ? head + truncate(printable(policy), columns - taken) + left
+                                 : truncate(head, columns));
+  }
+
+ private:
+  /// Policies take as long as those before them did on average.
+  std::chrono::milliseconds remaining(std::size_t before, std::size_t all) const {
+    const double to_one = static_cast<double>(all - before) / static_cast<double>(before);
+    return std::chrono::duration_cast<std::chrono::milliseconds>((now_() - start_) * to_one);
+  }
+
+  StatusLine status_;
+  std::function<std::chrono::steady_clock::time_point()> now_;
+  std::chrono::steady_clock::time_point start_;
+};
+
 ExitCode check_kernel_file(const CheckOptions& options, const Context& context) {
   if (!options.block.empty() || !options.arguments.empty() || !options.entry.empty())
-    throw CommandError(ExitCode::usage, fmt::format("'{}' says itself what is launched; leave --entry, --block and --arg "
-                                                    "out", printable(options.file)));
+    throw CommandError(ExitCode::usage,
+                       fmt::format("'{}' says itself what is launched; leave --entry, --block and --arg "
+                                   "out",
+                                   printable(options.file)));
   const KernelFamily& family = kernel_file_family(options.file).family();
   const std::string size =
       options.size.empty() ? std::string(kCheckedSizes[family.extent_names().size() - 1]) : options.size;
@@ -258,7 +294,8 @@ ExitCode check_kernel_file(const CheckOptions& options, const Context& context) 
   const std::chrono::milliseconds deadline = parse_duration(options.deadline);
   KernelFileCheck check{.file = options.file, .problem = problems.front(), .orders = orders_of(options)};
   check.checks = of_kernel_file(family, [&] {
-    return check_policies(check.problem, check.orders, deadline, options.architecture);
+    CheckProgress progress(context);
+    return check_policies(check.problem, check.orders, deadline, options.architecture, std::ref(progress));
   });
   for (PolicyCheck& each : check.checks.run) each.report.failure = with_typed_paths(family, each.report.failure);
   if (check.checks.run.empty())

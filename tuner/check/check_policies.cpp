@@ -143,27 +143,27 @@ HostCheck policy_check(const Problem& problem, const Policy& policy, const std::
 }
 
 PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>& orders,
-                            std::chrono::milliseconds deadline, std::string_view architecture) {
+                            std::chrono::milliseconds deadline, std::string_view architecture,
+                            const CheckObserver& observer) {
   const KernelFamily& family = *problem.family;
   const DeviceFacts facts = Device::open("host")->facts();
   const std::optional<Problem> large = large_problem(problem);
   PolicyChecks checks;
   ReasonCounts invalid;
-  bool is_endless = false;
+  std::vector<Policy> valid;
   for (const Policy& policy : family.space().all()) {
-    if (const Reason reason = family.is_valid(problem, policy, facts); !reason.empty()) {
-      invalid.add("rejected", reason);
-      continue;
-    }
-    if (is_endless) {
-      ++checks.not_run;
-      continue;
-    }
+    if (const Reason reason = family.is_valid(problem, policy, facts); !reason.empty()) invalid.add("rejected", reason);
+    else valid.push_back(policy);
+  }
+  checks.invalid = invalid.most_frequent_first();
+  for (const Policy& policy : valid) {
+    const std::string name = family.space().to_string(policy);
+    if (observer) observer(name, checks.run.size(), valid.size());
     HostCheck check = policy_check(problem, policy, orders);
     check.deadline = deadline;
     if (large) check.large = large_run(*large, policy, facts);
     PolicyCheck& result = checks.run.emplace_back(
-        PolicyCheck{family.space().to_string(policy), check.large ? check.large->label : std::string(), {}, true});
+        PolicyCheck{name, check.large ? check.large->label : std::string(), {}, true});
     try {
       result.report = check_in_child(check, [&](const HostCheckReport& report) {
         return fault_of(problem, candidate_of(problem, policy), check, report);
@@ -175,9 +175,9 @@ PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>
       result.report.failure = error.what();
       result.is_compiled = false;
     }
-    is_endless = result.report.ran_too_long;
+    if (result.report.ran_too_long) break;
   }
-  checks.invalid = invalid.most_frequent_first();
+  checks.not_run = std::ssize(valid) - std::ssize(checks.run);
   return checks;
 }
 

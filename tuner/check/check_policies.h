@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +37,9 @@ struct PolicyChecks {
 /// HostCheck::large and HostCheck::deadline, which check_policies() adds.
 HostCheck policy_check(const Problem& problem, const Policy& policy, const std::vector<HostOrder>& orders);
 
+/// Told before each policy is checked: which it is, how many were checked before it, and how many are valid.
+using CheckObserver = std::function<void(std::string_view policy, std::size_t before, std::size_t all)>;
+
 /// The valid policies of the problem's family on the host device, in the order of its space, each checked in a process
 /// of its own: what check_on_host() sees, also with more than 2^31 elements where the family takes them, and results
 /// that differ from the family's reference. Where nothing is found, NVRTC compiles the policy for `architecture`, if
@@ -43,6 +48,7 @@ HostCheck policy_check(const Problem& problem, const Policy& policy, const std::
 /// NVRTC does not know, and what check_in_child() throws; a unit that does not compile in one policy is a report of
 /// that one.
 PolicyChecks check_policies(const Problem& problem, const std::vector<HostOrder>& orders,
-                            std::chrono::milliseconds deadline, std::string_view architecture);
+                            std::chrono::milliseconds deadline, std::string_view architecture,
+                            const CheckObserver& observer = {});
 
 }  // namespace hone::tuner

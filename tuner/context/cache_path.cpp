@@ -63,10 +63,11 @@ void warn_of_failed_cache(std::string_view message, const Context& context) {
 void say_damaged(const std::filesystem::path& path, std::uint64_t damaged, const Context& context) {
   if (damaged == 0) return;
   const std::string option = printable(shell_quoted(path.string()));
-  context.err << fmt::format("hone: {} in {} {} damaged and left out; see what is wrong with: hone cache verify --cache "
-                             "{}, and save the rest with: hone cache repair --cache {}\n",
-                             count_text(static_cast<std::int64_t>(damaged), "winner"), printable(path.string()),
-                             damaged == 1 ? "is" : "are", option, option);
+  context.err << fmt::format(
+      "hone: {} in {} {} damaged and left out; see what is wrong with: hone cache verify --cache "
+      "{}, and save the rest with: hone cache repair --cache {}\n",
+      count_text(static_cast<std::int64_t>(damaged), "winner"), printable(path.string()), damaged == 1 ? "is" : "are",
+      option, option);
 }
 
 void say_nothing_there(const std::filesystem::path& path, const Context& context, std::uint64_t damaged) {

@@ -60,7 +60,18 @@ fs::path database_beside(const fs::path& path) {
   return {};
 }
 
+[[noreturn]] void refuse_target(const fs::path& path, std::string_view why) {
+  throw CommandError(ExitCode::usage, fmt::format("'{}' {}, and is not replaced; give another file to write to",
+                                                  printable(path.string()), why));
+}
+
 }  // namespace
+
+void refuse_what_belongs_to_a_database(const fs::path& path) {
+  for (const fs::path& each : {path, followed(path)})
+    if (const fs::path database = database_beside(each); !database.empty())
+      refuse_target(path, fmt::format("belongs to the database '{}'", printable(database.string())));
+}
 
 class WrittenFile::Buffer final : public std::streambuf {
  public:
@@ -141,17 +152,11 @@ void WrittenFile::open_beside() {
 
 /// A mistyped name must not cost anybody a cache or a source.
 void WrittenFile::refuse_what_is_needed() const {
-  const auto refuse = [this](std::string_view why) {
-    throw CommandError(ExitCode::usage, fmt::format("'{}' {}, and is not replaced; give another file to write to",
-                                                    printable(path_.string()), why));
-  };
-  if (is_database(path_)) refuse("is a cache or another database of SQLite");
-  for (const fs::path& path : {path_, followed(path_)})
-    if (const fs::path database = database_beside(path); !database.empty())
-      refuse(fmt::format("belongs to the database '{}'", printable(database.string())));
+  if (is_database(path_)) refuse_target(path_, "is a cache or another database of SQLite");
+  refuse_what_belongs_to_a_database(path_);
   std::error_code error;
   for (const fs::path& read : read_files_)
-    if (fs::equivalent(path_, read, error)) refuse("was read by this command");
+    if (fs::equivalent(path_, read, error)) refuse_target(path_, "was read by this command");
 }
 
 std::ostream& WrittenFile::stream() { return standard_output_ ? *standard_output_ : own_; }

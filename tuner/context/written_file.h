@@ -9,11 +9,12 @@
 
 namespace hone::tuner {
 
-/// "-" and "/dev/stdout" are the standard output. A regular file, or a name where there is none, gets its content at once
-/// and only when all of it is on the disk: what was there stays until then, and the file keeps its mode and, as far as
-/// the user may give it away, its owner; of a symbolic link that is the file it leads to. Anything else (a device, a
-/// FIFO, a socket's file) is opened and written to as it is. Not replaced, by whichever name or link, are a database of
-/// SQLite, as caches are, the files that belong to one, such as its journal, and the sources that the command has read.
+/// "-" and "/dev/stdout" are the standard output. A regular file, or a name where there is none, gets its content at
+/// once and only when all of it is on the disk: what was there stays until then, and the file keeps its mode and, as
+/// far as the user may give it away, its owner; of a symbolic link that is the file it leads to. Anything else (a
+/// device, a FIFO, a socket's file) is opened and written to as it is. Not replaced, by whichever name or link, are a
+/// database of SQLite, as caches are, the files that belong to one, such as its journal, and the sources that the
+/// command has read.
 ///
 /// A file that is not finished with finish() leaves no trace of what was written. Throws CommandError(usage) for what
 /// is not replaced, and otherwise Error(io_failed) that names the path and the reason.
@@ -48,6 +49,10 @@ class WrittenFile {
   std::ostream own_{nullptr};
   std::ostream* standard_output_ = nullptr;
 };
+
+/// Throws CommandError(usage) if the path, or what a symbolic link there leads to, is or would be a file of a database
+/// of SQLite that lies beside it, such as its journal.
+void refuse_what_belongs_to_a_database(const std::filesystem::path& path);
 
 /// True if a path means the standard output, so that what people read has to go elsewhere.
 bool is_standard_output(const std::filesystem::path& path);

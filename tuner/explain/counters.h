@@ -32,8 +32,8 @@ void print_counters(const std::vector<CountedKernel>& kernels, const Context& co
 /// Every counter, with the unit that ncu gave.
 nlohmann::ordered_json to_json(const std::vector<CountedKernel>& kernels);
 
-/// `arguments`: the cache file, the winner's id, the device, and the kernel file if the winner is one's. Loads the winner
-/// from the cache file, on buffers of zeros; never tunes, and writes nothing. Returns an exit code.
+/// `arguments`: the cache file, the winner's id, the device, and the kernel file if the winner is one's. Loads the
+/// winner from the cache file, on buffers of zeros; never tunes, and writes nothing. Returns an exit code.
 int run_counted(std::span<const std::string> arguments);
 
 }  // namespace hone::tuner

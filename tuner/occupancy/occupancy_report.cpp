@@ -225,7 +225,7 @@ Json to_json(const OccupancyReport& report) {
   Json json{{"gpu", facts_json(question.facts)},
             {"what", question.what},
             {"block_threads", question.block_threads},
-            {"registers", question.resources.registers},
+            {"registers", question.resources.registers > 0 ? Json(question.resources.registers) : Json(nullptr)},
             {"static_smem_bytes", question.resources.static_smem_bytes},
             {"dynamic_smem_bytes", question.dynamic_smem_bytes},
             {"local_bytes", question.resources.local_bytes},

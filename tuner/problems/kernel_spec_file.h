@@ -43,13 +43,13 @@ struct KernelFileContent {
 ///     value     := NUMBER | TEXT | BOOL; numbers above 0 alone are an ordinal parameter, all others categorical
 ///
 /// Files that a kernel file names lie beside it; `parameters` may name a cache file of Kernel Tuner, whose parameters
-/// are taken, but for the one that its member `hone_grid` names. Throws CommandError(input), with "name:line:column: " in
-/// front, for all that is wrong with the specification.
+/// are taken, but for the one that its member `hone_grid` names. Throws CommandError(input), with "name:line:column: "
+/// in front, for all that is wrong with the specification.
 KernelFileContent read_kernel(std::string_view text, FileFormat format, std::string_view name,
                               const std::filesystem::path& folder);
 
-/// The family of a kernel file, with its usual sizes. Reads each file once in a command; the result lives as long as the
-/// process. Throws CommandError(input).
+/// The family of a kernel file, with its usual sizes. Reads each file once in a command; the result lives as long as
+/// the process. Throws CommandError(input).
 const FamilyRow& kernel_file_family(const std::filesystem::path& path);
 
 /// A command begins: kernel files, or what they name, may have changed since they were read, and are read again.

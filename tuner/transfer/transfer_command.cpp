@@ -74,9 +74,10 @@ TunedFile read_tuned(const std::string& file, const Context& context) {
   tuned.classes =
       tuned_classes(tuned.winners, [&](const cache::StoredWinner& stored) { return store.tuning(stored.id); });
   if (tuned.classes.empty())
-    throw CommandError(ExitCode::input, fmt::format("'{}' has no trials of a tuning by time; make them on its GPU with: "
-                                                    "hone tune --preset standard --cache {}",
-                                                    printable(file), printable(shell_quoted(file))));
+    throw CommandError(ExitCode::input,
+                       fmt::format("'{}' has no trials of a tuning by time; make them on its GPU with: "
+                                   "hone tune --preset standard --cache {}",
+                                   printable(file), printable(shell_quoted(file))));
   return tuned;
 }
 

@@ -71,7 +71,8 @@ void check_cache(const fs::path& path) {
   }
 }
 
-/// Throws CommandError(usage) for a shard of what only one cache file knows: other machines would divide other problems.
+/// Throws CommandError(usage) for a shard of what only one cache file knows: other machines would divide other
+/// problems.
 std::optional<Shard> chosen_shard(const TuneOptions& options) {
   if (options.shard.empty()) return std::nullopt;
   if (options.missed)

@@ -24,9 +24,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kRedrawInterval{100};
 
-/// Back to the first column and clear to the end of the line (ECMA-48 EL).
-constexpr std::string_view kEraseLine = "\r\x1b[K";
-
 /// Reasons that the summary names; hone explain has the rest.
 constexpr std::size_t kReasons = 6;
 
@@ -193,9 +190,7 @@ void print_reasons(const CampaignResult& result, std::ostream& out) {
 }  // namespace
 
 TuneProgressPrinter::TuneProgressPrinter(const Context& context, const CampaignOptions& options, bool quiet)
-    : context_(context), options_(options), quiet_(quiet), throttle_(kRedrawInterval) {}
-
-TuneProgressPrinter::~TuneProgressPrinter() { erase(); }
+    : context_(context), options_(options), quiet_(quiet), throttle_(kRedrawInterval), status_(context) {}
 
 std::string TuneProgressPrinter::on_device(std::size_t lane) const {
   return devices_.size() > 1 ? fmt::format(" {}:", devices_[lane].name) : "";
@@ -239,7 +234,7 @@ void TuneProgressPrinter::finished(const CampaignItem& item, std::size_t lane) {
   const std::string position = progress_->position(lane);
   progress_->end(now(), lane);
   if (quiet_) return;
-  erase();
+  status_.erase();
   context_.err << position << on_device(lane) << ' ' << printable_lines(finished_text(item, devices_[lane].peak_gbps))
                << std::endl;
 }
@@ -247,26 +242,18 @@ void TuneProgressPrinter::finished(const CampaignItem& item, std::size_t lane) {
 void TuneProgressPrinter::consolidated(const SweepResult& sweep, std::size_t lane) {
   progress_->end_other(lane);
   if (quiet_) return;
-  erase();
+  status_.erase();
   context_.err << printable(consolidated_text(sweep)) << std::endl;
 }
 
 void TuneProgressPrinter::warned(const std::string& what) {
-  erase();
+  status_.erase();
   context_.err << paint("hone: warning:", Paint::yellow) << ' ' << printable(what) << std::endl;
 }
 
 void TuneProgressPrinter::draw() {
-  // Asked each time: terminals are resized. The last column stays free, or some terminals wrap.
-  const int columns = context_.environment.err_columns();
-  if (quiet_ || columns <= 1) return;
-  context_.err << kEraseLine << progress_->line(now(), static_cast<std::size_t>(columns) - 1) << std::flush;
-  drawn_ = true;
-}
-
-void TuneProgressPrinter::erase() {
-  if (drawn_) context_.err << kEraseLine << std::flush;
-  drawn_ = false;
+  if (const std::size_t columns = quiet_ ? 0 : status_.columns(); columns > 0)
+    status_.draw(progress_->line(now(), columns));
 }
 
 void print_summary(const CampaignResult& result, std::chrono::milliseconds elapsed, const Context& context) {

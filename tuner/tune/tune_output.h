@@ -9,6 +9,7 @@
 
 #include "tuner/campaign/campaign.h"
 #include "tuner/context/context.h"
+#include "tuner/context/status_line.h"
 #include "tuner/tune/progress.h"
 
 namespace hone::tuner {
@@ -18,9 +19,6 @@ namespace hone::tuner {
 class TuneProgressPrinter final : public CampaignObserver {
  public:
   TuneProgressPrinter(const Context& context, const CampaignOptions& options, bool quiet);
-  ~TuneProgressPrinter() override;
-  TuneProgressPrinter(const TuneProgressPrinter&) = delete;
-  TuneProgressPrinter& operator=(const TuneProgressPrinter&) = delete;
 
   void planned(const std::vector<CampaignDevice>& devices, std::size_t to_tune, std::size_t kept) override;
   void started(std::size_t lane, const Problem& problem) override;
@@ -32,7 +30,6 @@ class TuneProgressPrinter final : public CampaignObserver {
 
  private:
   void draw();
-  void erase();
   std::string on_device(std::size_t lane) const;
   std::chrono::steady_clock::time_point now() const { return context_.environment.now(); }
 
@@ -42,7 +39,7 @@ class TuneProgressPrinter final : public CampaignObserver {
   std::vector<CampaignDevice> devices_;
   std::optional<CampaignProgress> progress_;
   Throttle throttle_;
-  bool drawn_ = false;
+  StatusLine status_;
 };
 
 /// The table of winners, what the portfolio made of them, why candidates were rejected, and totals.

@@ -192,7 +192,8 @@ std::vector<UntriedValues> untried_values(const cache::StoredWinner& stored, con
     });
   }
   const std::optional<Problem> problem = tuner::problem_of(stored.key.problem, stored.winner.tuned_extents);
-  const auto by_family = problem ? reasons_of_family(stored, *problem) : decltype(reasons_of_family(stored, *problem))();
+  const auto by_family =
+      problem ? reasons_of_family(stored, *problem) : decltype(reasons_of_family(stored, *problem))();
   std::vector<UntriedValues> untried;
   for (const auto& [name, values] : all_values(tuning, problem)) {
     for (const std::string& value : values) {

@@ -181,8 +181,10 @@ void print_trials(const cache::StoredWinner& stored, const cache::TuningRecord& 
                              tuning.budget_spent ? ", budget spent" : "");
   table.print(context.out, context.environment.out_columns(), 2);
   if (tuning.power_limit_w > 0)
-    context.out << fmt::format("\nµJ: energy of a call of the whole device, idle power included, under a power limit of "
-                               "{:.0f} W\n", tuning.power_limit_w);
+    context.out << fmt::format(
+        "\nµJ: energy of a call of the whole device, idle power included, under a power limit of "
+        "{:.0f} W\n",
+        tuning.power_limit_w);
 }
 
 void print_reasons(const std::vector<cache::TrialRecord>& trials, const Context& context) {

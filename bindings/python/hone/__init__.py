@@ -13,29 +13,6 @@ from ._command import find_nvrtc_wheels as _find_nvrtc_wheels
 _find_nvrtc_wheels()
 
 from . import _native  # noqa: E402
-from ._calls import (  # noqa: E402
-    all,
-    any,
-    argmax,
-    argmin,
-    count_nonzero,
-    dot,
-    log_softmax,
-    logsumexp,
-    max,
-    mean,
-    mean_var,
-    min,
-    minmax,
-    norm,
-    prod,
-    rms_norm,
-    segment_reduce,
-    softmax,
-    sum,
-    transpose,
-    var,
-)
 from ._command import command_path, inspect  # noqa: E402
 from ._composed import Fused, Reduction, fuse  # noqa: E402
 from ._errors import (  # noqa: E402
@@ -47,17 +24,31 @@ from ._errors import (  # noqa: E402
     NotTunedError,
     UnsupportedError,
 )
+from ._extremes import argmax, argmin, max, min, minmax  # noqa: E402
 from ._kernel import Kernel, kernel  # noqa: E402
+from ._matrices import log_softmax, rms_norm, softmax, transpose  # noqa: E402
 from ._native import Problem  # noqa: E402
+from ._reductions import (  # noqa: E402
+    dot,
+    logsumexp,
+    mean,
+    mean_var,
+    norm,
+    prod,
+    segment_reduce,
+    sum,
+    var,
+)
 from ._session import Session, devices  # noqa: E402
+from ._truth import all, any, count_nonzero  # noqa: E402
 from ._tuning import Explanation, Tuning, explain, prepare, print_progress, problem, tune  # noqa: E402
 
 __version__ = _native.version()
 
 __all__ = [
-    "CacheError", "CompileError", "DeviceError", "DeviceLostError", "Error", "Explanation", "Fused", "Kernel", "NotTunedError",
-    "Problem", "Reduction", "Session", "Tuning", "UnsupportedError", "all", "any", "argmax", "argmin", "command_path",
-    "count_nonzero", "devices", "dot", "explain", "fuse", "inspect", "kernel", "log_softmax", "logsumexp", "max", "mean",
-    "mean_var", "min", "minmax", "norm", "prepare", "print_progress", "problem", "prod", "rms_norm", "segment_reduce",
-    "softmax", "sum", "transpose", "tune", "var",
+    "CacheError", "CompileError", "DeviceError", "DeviceLostError", "Error", "Explanation", "Fused", "Kernel",
+    "NotTunedError", "Problem", "Reduction", "Session", "Tuning", "UnsupportedError", "all", "any", "argmax", "argmin",
+    "command_path", "count_nonzero", "devices", "dot", "explain", "fuse", "inspect", "kernel", "log_softmax",
+    "logsumexp", "max", "mean", "mean_var", "min", "minmax", "norm", "prepare", "print_progress", "problem", "prod",
+    "rms_norm", "segment_reduce", "softmax", "sum", "transpose", "tune", "var",
 ]  # fmt: skip

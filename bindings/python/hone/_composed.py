@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _native
-from ._calls import Array, _documented, _dtype
+from ._parameters import Array, documented, optional_dtype
 from ._session import Session
 
 
@@ -22,7 +22,7 @@ class Fused:
     def __repr__(self) -> str:
         return f"hone.fuse({', '.join(map(repr, self.ops))})"
 
-    @_documented("x", "ignore_nan")
+    @documented("x", "ignore_nan")
     def __call__(
         self, x: Array, /, *, ignore_nan: bool = False, out: Sequence[Array] | None = None, stream: Any = None,
         session: Session | None = None, copy: bool = False,
@@ -92,7 +92,8 @@ class Reduction(_native.Reduction):
         accumulator: Any = "float32", dtype: Any = None, relative_tolerance: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(
-            name, map, combine, identity, finish, declarations, _dtype(accumulator, "accumulator"), _dtype(dtype),
+            name, map, combine, identity, finish, declarations, optional_dtype(accumulator, "accumulator"),
+            optional_dtype(dtype),
             relative_tolerance,
         )  # fmt: skip
         self.name = name
@@ -100,7 +101,7 @@ class Reduction(_native.Reduction):
     def __repr__(self) -> str:
         return f"<hone.Reduction {self.name}>"
 
-    @_documented("x")
+    @documented("x")
     def __call__(
         self, x: Array, /, *, out: Array | None = None, stream: Any = None, session: Session | None = None,
         copy: bool = False,

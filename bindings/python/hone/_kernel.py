@@ -12,7 +12,7 @@ from typing import Any, TypedDict, Unpack
 
 from . import _native
 from ._arrays import _NAMES, dtype_number
-from ._calls import Array
+from ._parameters import Array
 from ._errors import NotTunedError
 from ._paths import AnyPath, path_bytes
 from ._session import Session, _budget_ms
@@ -137,9 +137,9 @@ def _spelled(value: str | int | bool) -> str:
 class Kernel(_native.Kernel):
     """A kernel of your own; made by `kernel`, or from the fields alone, without a function.
 
-    Calling it launches the tuned kernel: ``axpy(2.5, x, y)``, with the arguments of the function. What the kernel updates
-    in place (``inout``) is updated; what it only writes is a new array, or `out`. Returns the arrays that the kernel
-    writes, in its order: one, or a tuple.
+    Calling it launches the tuned kernel: ``axpy(2.5, x, y)``, with the arguments of the function. What the kernel
+    updates in place (``inout``) is updated; what it only writes is a new array, or `out`. Returns the arrays that the
+    kernel writes, in its order: one, or a tuple.
 
     Parameters of a call
     --------------------
@@ -292,8 +292,8 @@ class Kernel(_native.Kernel):
         Raises
         ------
         ValueError
-            If the reference raised an exception, which is its cause, or if it returned arrays of wrong shapes or dtypes.
-            Nothing is stored then.
+            If the reference raised an exception, which is its cause, or if it returned arrays of wrong shapes or
+            dtypes. Nothing is stored then.
         """
         described = self.problem(*args, graph=graph, out=out, **kwargs)
         session = self._session(session, args, kwargs, out)
@@ -375,9 +375,9 @@ def kernel(**fields: Unpack[Fields]) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a CUDA kernel of your own callable, with the decorated NumPy function as its reference.
 
     The fields are those of docs/own-kernel.md. The function takes, by their names, the arguments that the kernel reads
-    (``in``, ``inout`` and ``scalar``), and may take extents; it returns what the kernel writes. While a tuning verifies,
-    it gets floats as float64, integers and bools as they are, arrays without ``elements`` in the shape of the extents
-    (the first extent is the last axis), and others as lists.
+    (``in``, ``inout`` and ``scalar``), and may take extents; it returns what the kernel writes. While a tuning
+    verifies, it gets floats as float64, integers and bools as they are, arrays without ``elements`` in the shape of the
+    extents (the first extent is the last axis), and others as lists.
 
     Parameters
     ----------
@@ -388,7 +388,8 @@ def kernel(**fields: Unpack[Fields]) -> Callable[[Callable[..., Any]], Kernel]:
     parameters : dict
         Names with their values, the default first.
     arguments : list of dict
-        In the kernel's order: ``{"in": "x", "type": "float32"}``; ``out``, ``inout``, ``scalar`` and ``extent`` likewise.
+        In the kernel's order: ``{"in": "x", "type": "float32"}``; ``out``, ``inout``, ``scalar`` and ``extent``
+        likewise.
     name, entry, where, extents, block, elements_per_block, elements_per_thread, grid_stride
     dynamic_smem_bytes, cluster_blocks, dependent_launch, alignment, tolerance, inputs
         As in docs/own-kernel.md.

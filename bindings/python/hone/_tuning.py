@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _native
-from ._calls import Array, Axis, _dtype, _dtypes, _numerics
+from ._parameters import Array, Axis, numerics_number, optional_dtype, optional_dtypes
 from ._composed import Fused, Reduction
 from ._errors import NotTunedError
 from ._session import Session, _budget_ms
@@ -159,7 +159,8 @@ def problem(
     """
     if not isinstance(op, (str, Fused, Reduction)):
         raise TypeError(
-            f"op: the name of an operation, or what hone.fuse or hone.Reduction made is wanted, not a {type(op).__name__}"
+            "op: the name of an operation, or what hone.fuse or hone.Reduction made is wanted, not a "
+            f"{type(op).__name__}"
         )
     if not isinstance(op, str):
         if axis is not ... or dtype is not None or accumulator is not None or offsets is not None:
@@ -169,7 +170,7 @@ def problem(
         made = op.problem(x) if isinstance(op, Reduction) else _native.fused_problem(op._numbers, ignore_nan, x)
     elif op in ("softmax", "log_softmax"):
         made = _native.softmax_problem(
-            op == "log_softmax", x, -1 if axis is ... else axis, _dtype(dtype), _numerics(numerics)
+            op == "log_softmax", x, -1 if axis is ... else axis, optional_dtype(dtype), numerics_number(numerics)
         )
     elif op == "transpose":
         made = _native.transpose_problem(x)
@@ -179,12 +180,12 @@ def problem(
         number = _native.op_number(_CALLS.get(op, op))
         if offsets is None:
             made = _native.reduce_problem(
-                number, x, None if axis is ... else axis, *_dtypes(dtype, accumulator), ignore_nan,
-                _numerics(numerics),
+                number, x, None if axis is ... else axis, *optional_dtypes(dtype, accumulator), ignore_nan,
+                numerics_number(numerics),
             )  # fmt: skip
         else:
             made = _native.segments_problem(
-                number, x, offsets, *_dtypes(dtype, accumulator), ignore_nan, _numerics(numerics)
+                number, x, offsets, *optional_dtypes(dtype, accumulator), ignore_nan, numerics_number(numerics)
             )
     made.set_graph(graph)
     return made

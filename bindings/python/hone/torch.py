@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from . import _calls
+from . import _matrices, _reductions
 
 __all__ = ["log_softmax", "logsumexp", "mean", "softmax", "sum"]
 
@@ -115,14 +115,14 @@ def _register(
     torch.library.register_vmap(f"hone::{name}", refuse_vmap, lib=_library)
 
 
-_define_reduction("sum", _calls.sum, lambda x, result, grad: grad)
-_define_reduction("mean", _calls.mean, lambda x, result, grad: grad)
-_define_reduction("logsumexp", _calls.logsumexp, lambda x, result, grad: grad * (x - result).exp())
+_define_reduction("sum", _reductions.sum, lambda x, result, grad: grad)
+_define_reduction("mean", _reductions.mean, lambda x, result, grad: grad)
+_define_reduction("logsumexp", _reductions.logsumexp, lambda x, result, grad: grad * (x - result).exp())
 _define_softmax(
-    "softmax", _calls.softmax, lambda result, grad, dim: result * (grad - (grad * result).sum(dim, keepdim=True))
+    "softmax", _matrices.softmax, lambda result, grad, dim: result * (grad - (grad * result).sum(dim, keepdim=True))
 )
 _define_softmax(
-    "log_softmax", _calls.log_softmax, lambda result, grad, dim: grad - result.exp() * grad.sum(dim, keepdim=True)
+    "log_softmax", _matrices.log_softmax, lambda result, grad, dim: grad - result.exp() * grad.sum(dim, keepdim=True)
 )
 
 

@@ -20,7 +20,8 @@ struct CapturePoint {
 /// Decides whether a launch that may overlap the one ahead (PDL) says so. Nobody knows what is ahead in a stream, where
 /// it gains in any case. In a graph an edge of PDL gains 0.6 µs behind a kernel that executes
 /// griddepcontrol.launch_dependents, and costs 0.45 µs behind any other (sums of 256 to 65536 floats, H100, CUDA 13.0,
-/// 26 November 2026). So a captured launch overlaps only another such launch, which the same thread captured just ahead.
+/// 26 November 2026). So a captured launch overlaps only another such launch, which the same thread captured just
+/// ahead.
 class DependentLaunch {
  public:
   explicit DependentLaunch(cudaStream_t stream) : stream_(stream) {

@@ -61,7 +61,8 @@ class Limits {
   explicit Limits(Device& device)
       : device_(device),
         module_(device.load(
-            device.compile({.name = "limits", .source = kSource, .headers = {}, .entries = {"hone_empty", "hone_read"}}),
+            device.compile(
+                {.name = "limits", .source = kSource, .headers = {}, .entries = {"hone_empty", "hone_read"}}),
             {"hone_empty", "hone_read"})) {}
 
   DeviceLimits measure() {

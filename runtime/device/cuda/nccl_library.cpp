@@ -69,7 +69,7 @@ std::string nccl_version_string(int version) {
 }
 
 const NcclLibrary& NcclLibrary::get() {
-  static const NcclLibrary library = load();
+  static const NcclLibrary& library = *new NcclLibrary(load());  // never destroyed: a static Session may ask later
   return library;
 }
 

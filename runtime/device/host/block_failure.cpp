@@ -83,8 +83,8 @@ std::string_view what_to_do(const BlockFailure& f) {
     case Kind::wild_access:
       return "compare indices with the sizes of the buffers, and arguments with the kernel's parameters";
     case Kind::undefined_operation:
-      return "look for an index, a divisor or a shift that is a constant and wrong, and for a function that ends without "
-             "its return";
+      return "look for an index, a divisor or a shift that is a constant and wrong, and for a function that ends "
+             "without its return";
     case Kind::arithmetic_fault: return "a GPU gives some value instead; do not divide where the divisor is 0";
     case Kind::signed_overflow:
       return "compute it in a wider type, as (long long)y * width + x does, or in an unsigned one if it shall wrap";

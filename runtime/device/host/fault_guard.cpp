@@ -58,7 +58,8 @@ Handled handled[] = {{SIGSEGV, Kind::wild_access, {}},
                      {SIGTRAP, Kind::undefined_operation, {}}};
 
 const Handled& handled_by(int signal) {
-  return *std::find_if(std::begin(handled), std::end(handled), [=](const Handled& one) { return one.signal == signal; });
+  return *std::find_if(std::begin(handled), std::end(handled),
+                       [=](const Handled& one) { return one.signal == signal; });
 }
 
 char interrupt_tag = 0;  ///< marks our own signals by its address

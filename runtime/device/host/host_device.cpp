@@ -160,10 +160,11 @@ class HostDevice final : public Device {
 
 void HostDevice::require_own_process() const {
   if (!is_inherited()) return;
-  throw Error(ErrorCode::device_lost,
-              fmt::format("this host device was opened by process {}, and its threads did not come along when process {} "
-                          "was forked; open a device, and a Session of it, in the child",
-                          process_, ::getpid()));
+  throw Error(
+      ErrorCode::device_lost,
+      fmt::format("this host device was opened by process {}, and its threads did not come along when process {} "
+                  "was forked; open a device, and a Session of it, in the child",
+                  process_, ::getpid()));
 }
 
 std::unique_ptr<Module> HostDevice::load(const Binary& binary, const std::vector<std::string>& entries) {

@@ -32,8 +32,8 @@ struct HostOptions {
   /// that uses ten times as much in all.
   std::chrono::milliseconds block_deadline{20000};
 
-  /// Time in which other programs have the processor counts for the thread and the block, too, up to three times as much
-  /// as what they use: for those whose user waits.
+  /// Time in which other programs have the processor counts for the thread and the block, too, up to three times as
+  /// much as what they use: for those whose user waits.
   bool counts_waiting = false;
 
   /// For what is compiled.

@@ -16,10 +16,10 @@ namespace hone {
 struct BlockState;
 
 /// Marks a lane that uses `deadline` of processor time without meeting others (BlockState::overdue_turn) and a block
-/// that uses kBlockDeadlines times as much (overdue_block), and interrupts their thread. With `counts_waiting`, the time
-/// that passes is counted instead, up to kMostWaiting times the processor time: a machine that is busy with other
-/// programs makes it hardly longer, and a program that was stopped loses no lanes. The thread that looks for them sleeps
-/// while no SM runs. Thread-safe.
+/// that uses kBlockDeadlines times as much (overdue_block), and interrupts their thread. With `counts_waiting`, the
+/// time that passes is counted instead, up to kMostWaiting times the processor time: a machine that is busy with other
+/// programs makes it hardly longer, and a program that was stopped loses no lanes. The thread that looks for them
+/// sleeps while no SM runs. Thread-safe.
 class Watchdog {
  public:
   static constexpr int kBlockDeadlines = 10;

@@ -35,8 +35,8 @@ bool is_shared(std::span<const ProcessLoad> loads, unsigned own_pid);
 std::string named_nvml();
 
 /// Opens NVML with dlopen, or the library that HONE_NVML names, which has the same functions; without it, or where it
-/// refuses, nothing is ever known. A question about the condition may take longer than many kernels, so that all of them
-/// together take at most 2 % of the time: in between, the last answer holds. Thread-safe.
+/// refuses, nothing is ever known. A question about the condition may take longer than many kernels, so that all of
+/// them together take at most 2 % of the time: in between, the last answer holds. Thread-safe.
 class NvmlMonitor {
  public:
   /// `pci_bus_id` as cudaDeviceGetPCIBusId() writes it.

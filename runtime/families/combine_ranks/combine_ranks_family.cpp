@@ -17,8 +17,8 @@ struct CombinePolicy {
   std::int32_t block_threads = 128;
 
   static const ParameterSpace& space() {
-    static const ParameterSpace space =
-        space_of<CombinePolicy>(PolicyField{&CombinePolicy::block_threads, ordinal("block_threads", {128, 32, 512})});
+    static const auto& space = never_destroyed(
+        space_of<CombinePolicy>(PolicyField{&CombinePolicy::block_threads, ordinal("block_threads", {128, 32, 512})}));
     return space;
   }
 };
@@ -127,17 +127,14 @@ class CombineRanksFamily final : public BuiltInFamily {
   }
 
   const Verifier& verifier() const override {
-    static const PartialsVerifier verifier;
+    static const auto& verifier = never_destroyed<PartialsVerifier>();
     return verifier;
   }
 };
 
 }  // namespace
 
-const KernelFamily& combine_ranks_family() {
-  static const CombineRanksFamily family;
-  return family;
-}
+const KernelFamily& combine_ranks_family() { return the_family<CombineRanksFamily>(); }
 
 Problem combine_ranks_problem(const ReduceSpec& spec, std::int64_t ranks, std::int64_t rows) {
   Problem problem = reduce_problem(spec, 1);

@@ -23,8 +23,8 @@ struct CombinePolicy {
   std::int32_t block_threads = 128;
 
   static const ParameterSpace& space() {
-    static const ParameterSpace space =
-        space_of<CombinePolicy>(PolicyField{&CombinePolicy::block_threads, ordinal("block_threads", {128, 32, 256})});
+    static const auto& space = never_destroyed(
+        space_of<CombinePolicy>(PolicyField{&CombinePolicy::block_threads, ordinal("block_threads", {128, 32, 256})}));
     return space;
   }
 };
@@ -134,6 +134,7 @@ class CombineShardsFamily final : public BuiltInFamily {
       : BuiltInFamily({.name = "combine_shards",
                        .space = CombinePolicy::space(),
                        .extent_names = {"ranks", "rows"},
+                       .scalar_names = shard_scalar_names(),
                        .operations = reduce_shard_family().operations(),
                        .kernels = with_operations({"combine_shards.cuh"})}) {}
 
@@ -203,16 +204,13 @@ class CombineShardsFamily final : public BuiltInFamily {
   }
 
   const Verifier& verifier() const override {
-    static const CombineVerifier verifier;
+    static const auto& verifier = never_destroyed<CombineVerifier>();
     return verifier;
   }
 };
 
 }  // namespace
 
-const KernelFamily& combine_shards_family() {
-  static const CombineShardsFamily family;
-  return family;
-}
+const KernelFamily& combine_shards_family() { return the_family<CombineShardsFamily>(); }
 
 }  // namespace hone

@@ -23,9 +23,9 @@ struct NormalizePolicy {
 
   static const ParameterSpace& space() {
     using P = NormalizePolicy;
-    static const ParameterSpace space =
-        space_of<P>(PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512})},
-                    PolicyField{&P::unroll, ordinal("unroll", {4, 2, 1})});
+    static const auto& space =
+        never_destroyed(space_of<P>(PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512})},
+                                    PolicyField{&P::unroll, ordinal("unroll", {4, 2, 1})}));
     return space;
   }
 };
@@ -138,6 +138,7 @@ class NormalizeRowsFamily final : public BuiltInFamily {
       : BuiltInFamily({.name = "normalize_rows",
                        .space = NormalizePolicy::space(),
                        .extent_names = {"rows", "columns"},
+                       .scalar_names = {"factor"},
                        .operations = kOperations,
                        .kernels = {"normalize_rows.cuh"}}) {}
 
@@ -214,17 +215,14 @@ class NormalizeRowsFamily final : public BuiltInFamily {
   }
 
   const Verifier& verifier() const override {
-    static const NormalizeVerifier verifier;
+    static const auto& verifier = never_destroyed<NormalizeVerifier>();
     return verifier;
   }
 };
 
 }  // namespace
 
-const KernelFamily& normalize_rows_family() {
-  static const NormalizeRowsFamily family;
-  return family;
-}
+const KernelFamily& normalize_rows_family() { return the_family<NormalizeRowsFamily>(); }
 
 Problem normalize_rows_problem(const SoftmaxSpec& spec, bool is_logarithm, const SoftmaxShape& shape,
                                std::uint32_t alignment) {

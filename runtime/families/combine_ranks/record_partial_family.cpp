@@ -16,8 +16,8 @@ struct RecordPolicy {
   std::int32_t block_threads = 128;
 
   static const ParameterSpace& space() {
-    static const ParameterSpace space =
-        space_of<RecordPolicy>(PolicyField{&RecordPolicy::block_threads, ordinal("block_threads", {128, 32, 512})});
+    static const auto& space = never_destroyed(
+        space_of<RecordPolicy>(PolicyField{&RecordPolicy::block_threads, ordinal("block_threads", {128, 32, 512})}));
     return space;
   }
 };
@@ -77,6 +77,7 @@ class RecordPartialFamily final : public BuiltInFamily {
       : BuiltInFamily({.name = "record_partial",
                        .space = RecordPolicy::space(),
                        .extent_names = {"rows"},
+                       .scalar_names = {"columns"},
                        .operations = kOperations,
                        .kernels = {"record_partial.cuh"}}) {}
 
@@ -142,17 +143,14 @@ class RecordPartialFamily final : public BuiltInFamily {
   }
 
   const Verifier& verifier() const override {
-    static const RecordVerifier verifier;
+    static const auto& verifier = never_destroyed<RecordVerifier>();
     return verifier;
   }
 };
 
 }  // namespace
 
-const KernelFamily& record_partial_family() {
-  static const RecordPartialFamily family;
-  return family;
-}
+const KernelFamily& record_partial_family() { return the_family<RecordPartialFamily>(); }
 
 Problem record_partial_problem(const ReduceSpec& spec, const RowsShape& shape) {
   const bool locates = PartialLayout::of(spec, 1).has_index;

@@ -26,9 +26,9 @@ struct ShardPolicy {
 
   static const ParameterSpace& space() {
     using P = ShardPolicy;
-    static const ParameterSpace space =
-        space_of<P>(PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512})},
-                    PolicyField{&P::unroll, ordinal("unroll", {4, 2, 1})});
+    static const auto& space =
+        never_destroyed(space_of<P>(PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512})},
+                                    PolicyField{&P::unroll, ordinal("unroll", {4, 2, 1})}));
     return space;
   }
 };
@@ -176,6 +176,7 @@ class ReduceShardFamily final : public BuiltInFamily {
       : BuiltInFamily({.name = "reduce_shard",
                        .space = ShardPolicy::space(),
                        .extent_names = {"rows", "columns"},
+                       .scalar_names = shard_scalar_names(),
                        .operations = kOperations,
                        .kernels = with_operations({"canonical_shard.cuh"})}) {}
 
@@ -296,16 +297,13 @@ class ReduceShardFamily final : public BuiltInFamily {
   }
 
   const Verifier& verifier() const override {
-    static const ShardVerifier verifier;
+    static const auto& verifier = never_destroyed<ShardVerifier>();
     return verifier;
   }
 };
 
 }  // namespace
 
-const KernelFamily& reduce_shard_family() {
-  static const ReduceShardFamily family;
-  return family;
-}
+const KernelFamily& reduce_shard_family() { return the_family<ReduceShardFamily>(); }
 
 }  // namespace hone

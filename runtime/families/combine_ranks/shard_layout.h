@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include <hone/reduce_spec.h>
 #include <hone/softmax_spec.h>
@@ -58,5 +60,6 @@ Problem combine_softmax_shards_problem(const SoftmaxSpec& spec, std::int64_t ran
 
 /// Problem::scalars of the two: the rank, the bounds, and twice the scale of a softmax.
 enum ShardScalar : std::uint8_t { kRankScalar, kLevelsScalar, kEdgesScalar, kFactorScalar };
+inline std::vector<std::string_view> shard_scalar_names() { return {"rank", "levels", "edges", "factor"}; }
 
 }  // namespace hone

@@ -25,10 +25,10 @@ struct CopyPolicy {
   static const ParameterSpace& space() {
     using P = CopyPolicy;
     // The model cannot tell hints apart, nor most unrolls: the first is the untuned choice.
-    static const ParameterSpace space =
-        space_of<P>(PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
-                    PolicyField{&P::unroll, ordinal("unroll", {4, 2, 8, 1})},
-                    PolicyField{&P::hint, categorical("hint", {"none", "streaming"})});
+    static const auto& space =
+        never_destroyed(space_of<P>(PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
+                                    PolicyField{&P::unroll, ordinal("unroll", {4, 2, 8, 1})},
+                                    PolicyField{&P::hint, categorical("hint", {"none", "streaming"})}));
     return space;
   }
 };

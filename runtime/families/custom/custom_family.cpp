@@ -17,6 +17,7 @@
 #include "kernel_templates/reduce_arguments.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/custom/custom_exchange.h"
+#include "runtime/families/never_destroyed.h"
 #include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/families/reduce/reduce_layout.h"
 
@@ -324,7 +325,7 @@ CustomReduction::CustomReduction(const ReduceExpressions& expressions, DType acc
     : accumulator_(accumulator), result_(result.value_or(accumulator)) {
   // Families are made when they are first asked for, and then kept.
   static std::mutex mutex;
-  static std::deque<CustomFamily> families;
+  static auto& families = never_destroyed<std::deque<CustomFamily>>();
   require_complete(expressions);
   const std::scoped_lock lock(mutex);
   const auto known = std::ranges::find(families, expressions, &CustomFamily::expressions);

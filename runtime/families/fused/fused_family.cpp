@@ -11,6 +11,7 @@
 
 #include "kernel_templates/reduce_arguments.h"
 #include "runtime/families/counts.h"
+#include "runtime/families/never_destroyed.h"
 #include "runtime/families/reduce/reduce_layout.h"
 #include "runtime/families/reduce/reduce_verifier.h"
 
@@ -105,7 +106,7 @@ class FusedFamily final : public ReduceLayoutFamily {
 FusedReduction::FusedReduction(std::span<const ReduceOp> ops) {
   // Families are made when they are first asked for, and then kept.
   static std::mutex mutex;
-  static std::map<std::vector<ReduceOp>, FusedFamily> families;
+  static auto& families = never_destroyed<std::map<std::vector<ReduceOp>, FusedFamily>>();
   require_fusible(ops);
   const std::vector<ReduceOp> list(ops.begin(), ops.end());
   const std::scoped_lock lock(mutex);

@@ -11,9 +11,9 @@
 
 namespace hone::canonical {
 
-/// ln 2 in two parts, the first of which has so few digits that its multiples are exact; where the exponential is 0, and
-/// by how many powers of two it is lifted where it must not be subnormal; how many terms of the series for the logarithm
-/// reach the last digit.
+/// ln 2 in two parts, the first of which has so few digits that its multiples are exact; where the exponential is 0,
+/// and by how many powers of two it is lifted where it must not be subnormal; how many terms of the series for the
+/// logarithm reach the last digit.
 template <class A>
 struct Constants {
   static constexpr bool kIsFloat = std::is_same_v<A, float>;

@@ -18,8 +18,8 @@ constexpr std::int64_t chunk_elements(DType dtype) {
   return static_cast<std::int64_t>(2048 / info(dtype).size_bytes);
 }
 
-/// Folds a chunk in halves: v[r] ← v[r] ⊕ v[r + s] for s = C ÷ 2, …, 1. A shorter one is filled up with `absent`, as far
-/// as makes a difference.
+/// Folds a chunk in halves: v[r] ← v[r] ⊕ v[r + s] for s = C ÷ 2, …, 1. A shorter one is filled up with `absent`, as
+/// far as makes a difference.
 template <class A, class Combine>
 A fold_in_halves(std::vector<A> v, A absent, const Combine& combine) {
   v.resize(std::bit_ceil(std::max<std::size_t>(v.size(), 1)), absent);

@@ -20,8 +20,9 @@ constexpr auto kOperations = [] {
 }();
 
 /// Instructions of an element that are not hidden behind loads. Fitted to the trials of half of 773 reductions (by
-/// operation and dtype; H100, CUDA 13.0, 2026-11-26): the model's first choices for the other half were 3.4 % behind the
-/// best in the mean and 27 % at worst, and are 2.3 % and 24 %; for the 773 on an H200 2.2 and 75 %, and 1.6 and 26 %.
+/// operation and dtype; H100, CUDA 13.0, 2026-11-26): the model's first choices for the other half were 3.4 % behind
+/// the best in the mean and 27 % at worst, and are 2.3 % and 24 %; for the 773 on an H200 2.2 and 75 %, and 1.6
+/// and 26 %.
 constexpr double kOfAccumulator = 0.5;
 constexpr double kOfIndex = 2;
 constexpr double kOfDecoding = 2;  ///< 8-bit floats

@@ -34,7 +34,7 @@ struct ReducePolicy {
 
   static const ParameterSpace& space() {
     using P = ReducePolicy;
-    static const ParameterSpace space = space_of<P>(
+    static const auto& space = never_destroyed(space_of<P>(
         PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
         PolicyField{&P::vector_bytes, ordinal("vector_bytes", {16, 4, 8, 32, 2, 1})},
         PolicyField{&P::unroll, ordinal("unroll", {1, 2, 4, 8})},
@@ -43,7 +43,7 @@ struct ReducePolicy {
         PolicyField{&P::cluster_blocks,
                     ordinal("cluster_blocks", {8, 16}).only_if("finish", {Finish::cluster}).otherwise(1)},
         PolicyField{&P::min_blocks,
-                    min_blocks_parameter({MinBlocks::one, MinBlocks::unset, MinBlocks::three_quarters})});
+                    min_blocks_parameter({MinBlocks::one, MinBlocks::unset, MinBlocks::three_quarters})}));
     return space;
   }
 };

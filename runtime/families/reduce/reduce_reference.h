@@ -36,8 +36,8 @@ std::vector<std::byte> input_pattern(const ReduceSpec& spec, int input, std::int
 /// the summands (Higham, Accuracy and Stability of Numerical Algorithms, §4.2); the other bounds are beside their
 /// formulas in reduce_reference.cpp. Results stored in a narrower type are rounded once more. All else must be equal:
 /// what integers accumulate (modulo 2^64), sums of small integers and products of powers of two in floating point,
-/// extremes, indices and counts. Of a spec that is_reproducible(), every bit must be that of the canonical tree, and the
-/// chain does not matter. "" when right, else what was expected, found and allowed.
+/// extremes, indices and counts. Of a spec that is_reproducible(), every bit must be that of the canonical tree, and
+/// the chain does not matter. "" when right, else what was expected, found and allowed.
 std::string verify(const ReduceSpec& spec, std::int64_t n, std::int64_t chain, ArrayBytes patterns,
                    std::span<const std::byte> output);
 

@@ -89,10 +89,11 @@ std::int64_t CanonicalColumns::smem_bytes() const {
 }
 
 Reason CanonicalColumns::is_valid(const DeviceFacts& facts) const {
-  return first_reason(
-      {check_blocks(facts, block_threads), reason_if(lanes() < 2, "each thread has a share of the same column"),
-       reason_if(staging != Staging::direct, "the canonical tree has no staged and no shifted columns"),
-       reason_if(tile_rows > chunk, "threads load more rows at once than a chunk has"), check_static_smem(smem_bytes())});
+  return first_reason({check_blocks(facts, block_threads),
+                       reason_if(lanes() < 2, "each thread has a share of the same column"),
+                       reason_if(staging != Staging::direct, "the canonical tree has no staged and no shifted columns"),
+                       reason_if(tile_rows > chunk, "threads load more rows at once than a chunk has"),
+                       check_static_smem(smem_bytes())});
 }
 
 Reason CanonicalColumns::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) {

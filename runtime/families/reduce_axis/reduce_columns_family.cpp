@@ -217,7 +217,7 @@ Reason pruned(const View& v) {
 
 const ParameterSpace& ColumnsPolicy::space() {
   using P = ColumnsPolicy;
-  static const ParameterSpace space = space_of<P>(
+  static const auto& space = never_destroyed(space_of<P>(
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
       PolicyField{&P::threads_per_column, ordinal("threads_per_column", {1, 2, 4, 8, 16, 32, 64})},
       PolicyField{&P::unroll, ordinal("unroll", {2, 4, 8, 16})},
@@ -225,16 +225,16 @@ const ParameterSpace& ColumnsPolicy::space() {
       PolicyField{
           &P::staging,
           staging_parameter({Staging::direct, Staging::shared, Staging::shifted}).only_if("scope", {Scope::block})},
-      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::one_half})});
+      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::one_half})}));
   return space;
 }
 
 const KernelFamily& reduce_columns_family() {
-  static const LayoutFamily<AxisFamily, Layout, pruned, CanonicalColumns> family(
-      {.name = "reduce_columns",
-       .space = ColumnsPolicy::space(),
-       .extent_names = {"outer", "reduced", "inner"},
-       .kernels = {"reduce_columns.cuh", "staged_reduce.cuh", "canonical_columns.cuh"}});
+  static const auto& family = never_destroyed<LayoutFamily<AxisFamily, Layout, pruned, CanonicalColumns>>(
+      FamilyTraits{.name = "reduce_columns",
+                   .space = ColumnsPolicy::space(),
+                   .extent_names = {"outer", "reduced", "inner"},
+                   .kernels = {"reduce_columns.cuh", "staged_reduce.cuh", "canonical_columns.cuh"}});
   return family;
 }
 

@@ -208,7 +208,7 @@ Reason pruned(const View& v) {
 
 const ParameterSpace& RowsPolicy::space() {
   using P = RowsPolicy;
-  static const ParameterSpace space = space_of<P>(
+  static const auto& space = never_destroyed(space_of<P>(
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
       PolicyField{&P::scope, scope_parameter({Scope::warp, Scope::block, Scope::cluster, Scope::grid})},
       PolicyField{&P::threads_per_row,
@@ -223,16 +223,16 @@ const ParameterSpace& RowsPolicy::space() {
       PolicyField{
           &P::tail,
           tail_parameter({Tail::warp, Tail::shared}).only_if("scope", {Scope::block, Scope::cluster, Scope::grid})},
-      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
+      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})}));
   return space;
 }
 
 const KernelFamily& reduce_rows_family() {
-  static const LayoutFamily<AxisFamily, Layout, pruned, CanonicalRows> family(
-      {.name = "reduce_rows",
-       .space = RowsPolicy::space(),
-       .extent_names = {"rows", "columns"},
-       .kernels = {"reduce_rows.cuh", "staged_reduce.cuh", "canonical_rows.cuh"}});
+  static const auto& family = never_destroyed<LayoutFamily<AxisFamily, Layout, pruned, CanonicalRows>>(
+      FamilyTraits{.name = "reduce_rows",
+                   .space = RowsPolicy::space(),
+                   .extent_names = {"rows", "columns"},
+                   .kernels = {"reduce_rows.cuh", "staged_reduce.cuh", "canonical_rows.cuh"}});
   return family;
 }
 

@@ -212,6 +212,7 @@ class RmsNormFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRul
       : LayoutFamily({.name = "rms_norm",
                       .space = RmsNormPolicy::space(),
                       .extent_names = {"rows", "columns"},
+                      .scalar_names = {"eps"},
                       .operations = kOperations,
                       .kernels = {"rms_norm.cuh", "rms_norm_shared.cuh", "rms_norm_chunks.cuh", "row_pipeline.cuh"}}) {}
 

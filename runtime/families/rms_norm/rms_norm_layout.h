@@ -54,7 +54,7 @@ struct RmsNormPolicy {
 
   static const ParameterSpace& space() {
     using P = RmsNormPolicy;
-    static const ParameterSpace space = space_of<P>(
+    static const auto& space = never_destroyed(space_of<P>(
         PolicyField{&P::scope, scope_parameter({Scope::block, Scope::warp, Scope::cluster, Scope::grid})},
         PolicyField{&P::threads_per_row,
                     ordinal("threads_per_row", {32, 16, 8, 4, 2, 1}).only_if("scope", {Scope::warp})},
@@ -67,7 +67,7 @@ struct RmsNormPolicy {
                                      .only_if("scope", {Scope::block, Scope::cluster})},
         PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
         PolicyField{&P::smem_kib, ordinal("smem_kib", {32, 112, 224}).only_if("staging", {Staging::shared})},
-        PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})});
+        PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})}));
     return space;
   }
 };

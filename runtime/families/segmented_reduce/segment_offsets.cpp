@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "runtime/families/built_in_family.h"
+#include "runtime/families/never_destroyed.h"
 #include "runtime/families/reduce/reduce_reference.h"
 
 namespace hone::segment_offsets {
@@ -25,7 +26,7 @@ constexpr std::size_t kLengthPeriod = 65521;
 
 /// Sums of the first i lengths of one period, in units of λ.
 const std::vector<double>& power_law_sums() {
-  static const std::vector<double> sums = [] {
+  static const auto& sums = never_destroyed([] {
     std::vector<double> lengths(kLengthPeriod);
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       const double beyond = (static_cast<double>(i) + 0.5) / static_cast<double>(kLengthPeriod);
@@ -35,7 +36,7 @@ const std::vector<double>& power_law_sums() {
     std::vector<double> result(kLengthPeriod + 1, 0);
     std::partial_sum(lengths.begin(), lengths.end(), result.begin() + 1);
     return result;
-  }();
+  }());
   return sums;
 }
 

@@ -6,8 +6,8 @@
 namespace hone {
 
 /// In the words of segmented_reduce.cuh: a grid divides segments and elements
-/// evenly (MergedSegments); 1, 4 or 16 lanes take a segment from a tile in shared memory (StagedSegments); a warp or a block
-/// takes a segment (DirectSegments).
+/// evenly (MergedSegments); 1, 4 or 16 lanes take a segment from a tile in shared memory (StagedSegments); a warp or a
+/// block takes a segment (DirectSegments).
 struct SegmentedPolicy {
   Scope scope = Scope::grid;              ///< of a segment
   Combine combine = Combine::last_block;  ///< of a grid

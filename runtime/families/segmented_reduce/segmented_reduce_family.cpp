@@ -341,7 +341,7 @@ class SegmentsFamily final : public LayoutFamily<LinesFamily, Layout, pruned> {
 
 const ParameterSpace& SegmentedPolicy::space() {
   using P = SegmentedPolicy;
-  static const ParameterSpace space = space_of<P>(
+  static const auto& space = never_destroyed(space_of<P>(
       PolicyField{&P::scope, scope_parameter({Scope::grid, Scope::warp, Scope::block})},
       PolicyField{&P::combine,
                   combine_parameter({Combine::last_block, Combine::second_kernel}).only_if("scope", {Scope::grid})},
@@ -349,13 +349,13 @@ const ParameterSpace& SegmentedPolicy::space() {
                   ordinal("threads_per_segment", {1, 4, 16, 32}).only_if("scope", {Scope::warp})},
       PolicyField{&P::block_threads, ordinal("block_threads", {kFewestThreads, 128, 256, 512})},
       PolicyField{&P::thread_bytes, ordinal("thread_bytes", {16, 32, 64, 128})},
-      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})});
+      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})}));
   return space;
 }
 
 const KernelFamily& segmented_reduce_family(DType offsets) {
-  static const SegmentsFamily narrow(DType::i32);
-  static const SegmentsFamily wide(DType::i64);
+  static const auto& narrow = never_destroyed<SegmentsFamily>(DType::i32);
+  static const auto& wide = never_destroyed<SegmentsFamily>(DType::i64);
   if (offsets != DType::i32 && offsets != DType::i64)
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("offsets of segments are i32 or i64, not {}",

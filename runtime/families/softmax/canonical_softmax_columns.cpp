@@ -27,21 +27,20 @@ struct View : PolicyView<CanonicalSoftmaxColumns> {
 };
 
 constexpr std::array<PruneRule<View>, 9> kRules{{
-    {"launch bounds were not tried here", kNotMeasured,
-     [](const View& v) { return v.min_blocks != MinBlocks::unset; }},
+    {"launch bounds were not tried here", kNotMeasured, [](const View& v) { return v.min_blocks != MinBlocks::unset; }},
     {"rows have fewer packs than lanes", kNotMeasured,
      [](const View& v) { return v.lanes > 2 && v.lanes > v.row_packs; }},
     {"a thread's packs do not fit the registers", kNotMeasured,
      [](const View& v) { return v.packs_per_thread > 1 && v.packs_per_thread * v.node_bytes > kMostHeldBytes; }},
     {"a thread of so many has too few registers for doubles",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-25: 1024 threads that load 8 rows at once spill",
-     [](const View& v) { return v.block_threads > 512 && v.packs_per_thread > 4 && v.traits.accumulator == DType::f64; }},
+     [](const View& v) {
+       return v.block_threads > 512 && v.packs_per_thread > 4 && v.traits.accumulator == DType::f64;
+     }},
     {"the nodes of a thread's batches do not fit the registers", kNotMeasured,
      [](const View& v) { return v.batch_levels * v.node_bytes > kMostNodeBytes; }},
     {"there are too few rows for so many threads, or for so many at once", kNotMeasured,
-     [](const View& v) {
-       return (v.block_threads > 256 || v.packs_per_thread > 1) && v.tile_rows >= 2 * v.most;
-     }},
+     [](const View& v) { return (v.block_threads > 256 || v.packs_per_thread > 1) && v.tile_rows >= 2 * v.most; }},
     {"columns of one chunk are not shared by blocks", kNotMeasured,
      [](const View& v) { return v.in_chunks() && v.chunks() < 2; }},
     {"there are tiles enough for all blocks", kNotMeasured,

@@ -95,7 +95,7 @@ std::string SoftmaxBase::fault_of(const Problem& problem) const {
   const double most = traits.accumulator == DType::f64 ? std::numeric_limits<double>::max() / 4
                                                        : static_cast<double>(std::numeric_limits<float>::max()) / 4;
   if (!(std::abs(scale_of(problem)) <= most))
-    return fmt::format("a scale of {} is not finite, or beyond {}", scale_of(problem), most);
+    return fmt::format("scale is {}; give one of a magnitude below 2^{}", scale_of(problem), std::ilogb(most) + 1);
   return choice_fault(problem, traits.accumulator);
 }
 
@@ -203,7 +203,8 @@ std::string SoftmaxBase::verify(const Problem& problem, const Candidate& candida
   const std::vector<ElementRange> parts = verified_parts(problem, 1);
   if (is_canonical(problem)) {
     double factor = 0;
-    with_accumulator(traits, [&]<class Acc>(Acc) { factor = static_cast<double>(softmax_factors<Acc>(problem).factor); });
+    with_accumulator(traits,
+                     [&]<class Acc>(Acc) { factor = static_cast<double>(softmax_factors<Acc>(problem).factor); });
     return canonical::verify_softmax(computation, factor, patterns[0], parts, line_of, outputs[0]);
   }
   return softmax_reference::verify(computation, patterns[0], parts, line_of, outputs[0]);

@@ -177,24 +177,25 @@ constexpr std::array<PruneRule<View>, 8> kPruneRules{{
 
 const ParameterSpace& SoftmaxColumnPolicy::space() {
   using P = SoftmaxColumnPolicy;
-  static const ParameterSpace space = space_of<P>(
-      PolicyField{&P::scope, scope_parameter({Scope::block, Scope::cluster, Scope::grid})},
-      PolicyField{&P::cluster_blocks, cluster_parameter({2, 4, 8, 16})},
-      PolicyField{&P::lanes, ordinal("lanes", {2, 4, 8, 16, 32, 128})},
-      PolicyField{&P::block_threads, ordinal("block_threads", {256, 512, 1024})},
-      PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 4, 8})},
-      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})});
+  static const auto& space = never_destroyed(
+      space_of<P>(PolicyField{&P::scope, scope_parameter({Scope::block, Scope::cluster, Scope::grid})},
+                  PolicyField{&P::cluster_blocks, cluster_parameter({2, 4, 8, 16})},
+                  PolicyField{&P::lanes, ordinal("lanes", {2, 4, 8, 16, 32, 128})},
+                  PolicyField{&P::block_threads, ordinal("block_threads", {256, 512, 1024})},
+                  PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 4, 8})},
+                  PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})}));
   return space;
 }
 
 /// Pitches are between rows of `inner` elements.
 const KernelFamily& softmax_columns_family() {
-  static const LayoutFamily<SoftmaxBase, Layout, kPruneRules, CanonicalSoftmaxColumns> family(
-      {.name = "softmax_columns",
-       .space = SoftmaxColumnPolicy::space(),
-       .extent_names = {"outer", "reduced", "inner"},
-       .operations = kSoftmaxOperations,
-       .kernels = {"softmax_columns.cuh", "canonical_softmax_columns.cuh"}});
+  static const auto& family = never_destroyed<LayoutFamily<SoftmaxBase, Layout, kPruneRules, CanonicalSoftmaxColumns>>(
+      FamilyTraits{.name = "softmax_columns",
+                   .space = SoftmaxColumnPolicy::space(),
+                   .extent_names = {"outer", "reduced", "inner"},
+                   .scalar_names = {"scale"},
+                   .operations = kSoftmaxOperations,
+                   .kernels = {"softmax_columns.cuh", "canonical_softmax_columns.cuh"}});
   return family;
 }
 

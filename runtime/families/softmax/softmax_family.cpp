@@ -23,8 +23,9 @@ constexpr std::int64_t kLeastBytesPerBlock = 4096;
 
 /// The memory latencies that the blocks of a cluster wait for each other in a row, and for each block more, where they
 /// exchange by barriers: clusters of 4, 8 and 16 take 0.8, 1.1 and 1.7 µs longer in each of 40 to 60 rows than their
-/// loads let expect (4096 rows of 2^16 f32; H100, CUDA 13.0, 2026-11-26). Receipts cost nothing more than the loads: 1024
-/// rows of 2^16 f32 by clusters of 4 (512 threads), 8 (256) and 16 (128) take 191, 181 and 181 µs (same GPU and day).
+/// loads let expect (4096 rows of 2^16 f32; H100, CUDA 13.0, 2026-11-26). Receipts cost nothing more than the loads:
+/// 1024 rows of 2^16 f32 by clusters of 4 (512 threads), 8 (256) and 16 (128) take 191, 181 and 181 µs (same GPU and
+/// day).
 constexpr double kExchangeLatencies = 0.5, kExchangeLatenciesOfBlock = 0.3;
 
 /// The instructions of an element, of which an exponential counts eight (16 a cycle), where a row is held between the
@@ -210,7 +211,7 @@ constexpr auto kPruneRules = joined(kChunkRules<View>, std::array<PruneRule<View
 
 const ParameterSpace& SoftmaxRowPolicy::space() {
   using P = SoftmaxRowPolicy;
-  static const ParameterSpace space = space_of<P>(
+  static const auto& space = never_destroyed(space_of<P>(
       PolicyField{&P::scope, scope_parameter({Scope::warp, Scope::block, Scope::cluster, Scope::grid})},
       PolicyField{&P::threads_per_row,
                   ordinal("threads_per_row", {1, 2, 4, 8, 16, 32}).only_if("scope", {Scope::warp})},
@@ -224,18 +225,20 @@ const ParameterSpace& SoftmaxRowPolicy::space() {
       PolicyField{&P::smem_kib, ordinal("smem_kib", {48, 112, 224})
                                     .only_if("scope", {Scope::block, Scope::cluster})
                                     .only_if("staging", {Staging::shared})},
-      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::three_quarters})});
+      PolicyField{&P::min_blocks,
+                  min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::three_quarters})}));
   return space;
 }
 
 const KernelFamily& softmax_family() {
-  static const LayoutFamily<SoftmaxBase, Layout, kPruneRules, CanonicalSoftmax> family(
-      {.name = "softmax",
-       .space = SoftmaxRowPolicy::space(),
-       .extent_names = {"rows", "columns"},
-       .operations = kSoftmaxOperations,
-       .kernels = {"softmax.cuh", "softmax_tiles.cuh", "row_chunks.cuh", "row_pipeline.cuh",
-                   "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}});
+  static const auto& family = never_destroyed<LayoutFamily<SoftmaxBase, Layout, kPruneRules, CanonicalSoftmax>>(
+      FamilyTraits{.name = "softmax",
+                   .space = SoftmaxRowPolicy::space(),
+                   .extent_names = {"rows", "columns"},
+                   .scalar_names = {"scale"},
+                   .operations = kSoftmaxOperations,
+                   .kernels = {"softmax.cuh", "softmax_tiles.cuh", "row_chunks.cuh", "row_pipeline.cuh",
+                               "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}});
   return family;
 }
 

@@ -167,7 +167,7 @@ void ParsedSpec::parse_launch() {
 }
 
 void ParsedSpec::parse_arguments() {
-  std::size_t scalars = 0, buffers = 0;
+  std::size_t buffers = 0;
   for (const KernelArgument& argument : spec.arguments) {
     const bool has_length = argument.kind != KernelArgument::Kind::scalar;
     elements.push_back(has_length ? call_expression("arguments", argument.name, argument.elements) : Expression());
@@ -178,7 +178,8 @@ void ParsedSpec::parse_arguments() {
       fail("arguments", argument.name,
            fmt::format("has the array {} of {} elements; its length may depend on extents alone", argument.name,
                        argument.elements));
-    scalar_of.push_back(argument.kind == KernelArgument::Kind::scalar ? scalars++ : 0);
+    scalar_of.push_back(scalar_names.size());
+    if (argument.kind == KernelArgument::Kind::scalar) scalar_names.push_back(argument.name);
     buffer_of.push_back(
         argument.kind < KernelArgument::Kind::scalar && argument.kind != KernelArgument::Kind::out ? buffers++ : 0);
   }

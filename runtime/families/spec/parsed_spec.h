@@ -47,7 +47,7 @@ struct ParsedSpec {
   KernelSpec spec;  ///< with its name, source and entry filled in
   std::vector<SourceFile> headers;
   ParameterSpace space{{}};
-  std::vector<std::string_view> extent_names, input_kinds;
+  std::vector<std::string_view> extent_names, scalar_names, input_kinds;
   DType dtype = DType::f32;  ///< of the first array
   Policy default_policy;     ///< the first that `where` allows
   int version = 0;           ///< a digest of all that decides which code runs on what

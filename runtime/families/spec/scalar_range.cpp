@@ -22,8 +22,8 @@ std::string integer_fault(const KernelArgument& argument, double value) {
   const std::int64_t least = std::is_signed_v<T> ? std::max<std::int64_t>(Limits::min(), -kMostExact) : 0;
   if (value >= static_cast<double>(least) && value <= static_cast<double>(most) && value == std::floor(value))
     return "";
-  return fmt::format("{} is {}, and as {} it takes integers from {} to {}; pass one of these, or {}", argument.name, value,
-                     info(argument.dtype).name, least, most,
+  return fmt::format("{} is {}, and as {} it takes integers from {} to {}; pass one of these, or {}", argument.name,
+                     value, info(argument.dtype).name, least, most,
                      sizeof(T) < 8 ? "give the kernel another type" : "a larger one in an array");
 }
 
@@ -36,8 +36,8 @@ std::string scalar_fault(const KernelArgument& argument, double value) {
     } else {
       const double held = number_of<double>(element_of<T>(value));
       if (std::isinf(held) == std::isinf(value) && std::isnan(held) == std::isnan(value)) return "";
-      return fmt::format("{} is {}, which is beyond the range of {}; give the kernel a wider type", argument.name, value,
-                         info(argument.dtype).name);
+      return fmt::format("{} is {}, which is beyond the range of {}; give the kernel a wider type", argument.name,
+                         value, info(argument.dtype).name);
     }
   });
 }

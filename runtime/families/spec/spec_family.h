@@ -31,6 +31,7 @@ class SpecFamily final : public KernelFamily {
   const ParameterSpace& space() const override { return parsed_.space; }
   std::span<const std::string_view> operations() const override;
   std::span<const std::string_view> extent_names() const override { return parsed_.extent_names; }
+  std::span<const std::string_view> scalar_names() const override { return parsed_.scalar_names; }
   std::span<const SourceFile> sources() const override { return parsed_.headers; }
 
   std::string refuse(const Problem& problem) const override;

@@ -9,6 +9,7 @@
 
 #include <hone/error.h>
 
+#include "runtime/families/never_destroyed.h"
 #include "runtime/families/spec/spec_family.h"
 
 namespace hone {
@@ -38,7 +39,7 @@ KernelExtents::KernelExtents(std::span<const std::int64_t> extents) : count_(ext
 TunableKernel::TunableKernel(const KernelSpec& spec) {
   // Sessions and winners refer to families for as long as they live, and nothing tells when the last of them is gone.
   static std::mutex mutex;
-  static std::deque<SpecFamily> families;
+  static auto& families = never_destroyed<std::deque<SpecFamily>>();
   const std::scoped_lock lock(mutex);
   family_ = &families.emplace_back(spec);
 }

@@ -137,7 +137,7 @@ class TransposeFamily final : public LayoutFamily<moved::MovedFamily, TransposeT
 const ParameterSpace& TransposePolicy::space() {
   using P = TransposePolicy;
   // The model cannot tell most of them apart: the first is the untuned choice.
-  static const ParameterSpace space = space_of<P>(
+  static const auto& space = never_destroyed(space_of<P>(
       PolicyField{&P::staging, staging_parameter({Staging::shared, Staging::shifted, Staging::strips})},
       PolicyField{&P::vector, categorical("vector", {"widest", "narrow"}).only_if("staging", {Staging::shared})},
       PolicyField{&P::tile_kib, ordinal("tile_kib", {16, 8, 32, kSmallestTileKib})},
@@ -145,7 +145,7 @@ const ParameterSpace& TransposePolicy::space() {
                                   .only_if("staging", {Staging::shared, Staging::shifted})},
       PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, kFewestThreads})},
       PolicyField{&P::order, categorical("order", {"rows", "columns", "groups"})
-                                 .only_if("staging", {Staging::shared, Staging::shifted})});
+                                 .only_if("staging", {Staging::shared, Staging::shifted})}));
   return space;
 }
 

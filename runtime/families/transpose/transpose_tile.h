@@ -22,8 +22,8 @@ inline constexpr int kFewestThreads = 64;
 inline constexpr int kMostRegisters = 255;  ///< of a thread
 
 /// The time that a thread takes for an element, with its way through shared memory: u16 of 4096x16384 in tiles of
-/// 16 KiB take 104.8 µs by 64 threads, of which 256 are resident on an SM, and 97.5 by 128, of which 640 are (H100, CUDA
-/// 13.0, 2026-11-25).
+/// 16 KiB take 104.8 µs by 64 threads, of which 256 are resident on an SM, and 97.5 by 128, of which 640 are (H100,
+/// CUDA 13.0, 2026-11-25).
 inline constexpr double kElementNs = 32;
 
 /// The traffic of accesses of 1 and of 2 bytes by whole warps, which are a fourth and a half of a line: where rows

@@ -15,12 +15,13 @@ struct HostArray {
   std::int64_t stride = 1;
 };
 
-/// Reduces n elements of spec.dtype, and writes info(spec.op).outputs values of spec.result_dtype() to *out: the bits of
-/// every reproducible kernel for an array, a row, a column or a segment of these elements. It is the definition in
-/// docs/numerics.md, written down plainly, in one thread. spec.numerics does not matter. `b` is the other array of a dot.
+/// Reduces n elements of spec.dtype, and writes info(spec.op).outputs values of spec.result_dtype() to *out: the bits
+/// of every reproducible kernel for an array, a row, a column or a segment of these elements. It is the definition in
+/// docs/numerics.md, written down plainly, in one thread. spec.numerics does not matter. `b` is the other array of a
+/// dot.
 ///
-/// Throws Error: invalid_argument for a negative n, a missing array, and dtypes that do not go together; unsupported for
-/// reductions whose result does not depend on an order (reduce_depends_on_order()): any loop gives their bits.
+/// Throws Error: invalid_argument for a negative n, a missing array, and dtypes that do not go together; unsupported
+/// for reductions whose result does not depend on an order (reduce_depends_on_order()): any loop gives their bits.
 void canonical_reduce(const ReduceSpec& spec, const HostArray& a, const HostArray& b, std::int64_t n, void* out);
 
 /// The same of one array: float s = canonical_reduce(hone::sum, std::span<const float>(values)).

@@ -138,8 +138,8 @@ class Device {
   virtual void copy_on_device(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
   virtual void fill_bytes(void* to, int byte_value, std::size_t bytes, Stream stream) = 0;
 
-  /// Where each run first differs from what it should be; its RepeatedBytes::bytes if it does not. Waits for the stream.
-  /// By default, the bytes are copied to the host.
+  /// Where each run first differs from what it should be; its RepeatedBytes::bytes if it does not. Waits for the
+  /// stream. By default, the bytes are copied to the host.
   virtual std::vector<std::size_t> first_differences(std::span<const RepeatedBytes> runs, Stream stream);
 
   /// Asks the driver which memory a pointer points into. This costs about a microsecond.

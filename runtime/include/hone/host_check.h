@@ -98,8 +98,8 @@ struct HostCheck {
   std::optional<HostLargeRun> large = {};
   bool looks_for_lost_updates = true;  ///< by a traced run, which compiles the unit once more
 
-  /// A run is stopped, and its check fails, where a thread runs for this long without a barrier, warp operation or atomic
-  /// function, or spins on atomics, and where a block runs ten times as long. Time that other programs have the
+  /// A run is stopped, and its check fails, where a thread runs for this long without a barrier, warp operation or
+  /// atomic function, or spins on atomics, and where a block runs ten times as long. Time that other programs have the
   /// processor counts, too, up to three times as much as what the thread uses.
   std::chrono::milliseconds deadline{10000};
 };

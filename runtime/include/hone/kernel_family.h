@@ -105,6 +105,9 @@ class KernelFamily {
   /// The names of the one to three extents that problems use; further extents are 1. By default "n".
   virtual std::span<const std::string_view> extent_names() const;
 
+  /// The names of the numbers that problems have (Problem::scalars), for messages. By default none has a name.
+  virtual std::span<const std::string_view> scalar_names() const { return {}; }
+
   /// The template files that units may include. Their text is part of the cache key.
   virtual std::span<const SourceFile> sources() const = 0;
 

@@ -63,9 +63,9 @@ struct SessionOptions {
   /// Read-only cache files, such as an image or a package ships, that are asked in this order after `cache_path`.
   std::vector<std::filesystem::path> system_caches = {};
 
-  /// Text files of winners that Hone ships (`share/hone/*.winners`), asked after all caches. They have no code: a winner
-  /// of this device and these kernel sources is compiled, verified on small problems, stored in `cache_path`, and counts
-  /// as tuned; others are lent. A file that is not there has none.
+  /// Text files of winners that Hone ships (`share/hone/*.winners`), asked after all caches. They have no code: a
+  /// winner of this device and these kernel sources is compiled, verified on small problems, stored in `cache_path`,
+  /// and counts as tuned; others are lent. A file that is not there has none.
   std::vector<std::filesystem::path> shipped_winners = {};
 
   /// Run the code in cache files. When off, the winners that they name are compiled from Hone's own templates, about 50
@@ -82,9 +82,9 @@ struct SessionOptions {
 
   /// Ask the driver on every call whether pointers are memory of the session's device, which takes about a microsecond
   /// a pointer, and check the contents of index arrays such as the offsets of segments, which waits for the stream and
-  /// copies them to the host. Managed memory counts as the device's, memory of another GPU does not, even if peer access
-  /// is enabled: nothing is tuned for reading over the link. For tests and for debugging. While a stream is being
-  /// captured, contents cannot be checked.
+  /// copies them to the host. Managed memory counts as the device's, memory of another GPU does not, even if peer
+  /// access is enabled: nothing is tuned for reading over the link. For tests and for debugging. While a stream is
+  /// being captured, contents cannot be checked.
   bool validate_pointers = false;
 
   /// The number of workspaces (1 MiB each) that are allocated ahead for stream capture, where nothing may be allocated.
@@ -100,8 +100,8 @@ struct SessionOptions {
   /// - HONE_CACHE: the cache file, as `<path>`, `rw:<path>` or `ro:<path>` (cache_read_only); `rw` and `ro` alone mean
   ///   the usual place, by the XDG rules: $XDG_CACHE_HOME/hone/cache.sqlite, else ~/.cache/hone/cache.sqlite. `off`
   ///   means no file at all, system_caches and shipped_winners included.
-  /// - HONE_CACHE_PATH: system_caches and shipped_winners, separated by `:`; a folder stands for its file cache.sqlite and
-  ///   its files *.winners, any other file for a cache. `off`: none of them. The default is the folder share/hone
+  /// - HONE_CACHE_PATH: system_caches and shipped_winners, separated by `:`; a folder stands for its file cache.sqlite
+  ///   and its files *.winners, any other file for a cache. `off`: none of them. The default is the folder share/hone
   ///   beside the library, then /usr/local/share/hone:/usr/share/hone.
   /// - HONE_CACHE_MAX_BYTES: cache_max_bytes, a number that may end in Ki, Mi or Gi.
   /// - HONE_BINARIES: load_binaries, `on` or `off`.
@@ -233,15 +233,15 @@ class Session {
 
   /// Dispatches each problem of `served` to the winner of `tuning` from now on, and stores that. The problems may
   /// differ from the tuned one in their extents only; the trials are stored with the tuned one, where the winner is
-  /// verified, for about a quarter of the time that the tuning took. Throws Error(invalid_argument), and changes nothing, if there is no
-  /// winner or it cannot serve one of the problems.
+  /// verified, for about a quarter of the time that the tuning took. Throws Error(invalid_argument), and changes
+  /// nothing, if there is no winner or it cannot serve one of the problems.
   void adopt(const Tuning& tuning, std::span<const Problem> served);
 
-  /// Keeps from now on the winner that each problem class has, for this session's life: a call has the same bits whenever
-  /// it is made. A class without one gets it at its first call, as MissPolicy::heuristic or error says, and keeps it:
-  /// nothing is tuned, and no other process's winner replaces it. tune() and adopt() throw invalid_argument. Waits for a
-  /// tuning that another thread has begun. To give several processes, or runs, the same winners, let them read a
-  /// snapshot of a cache (docs/numerics.md).
+  /// Keeps from now on the winner that each problem class has, for this session's life: a call has the same bits
+  /// whenever it is made. A class without one gets it at its first call, as MissPolicy::heuristic or error says, and
+  /// keeps it: nothing is tuned, and no other process's winner replaces it. tune() and adopt() throw invalid_argument.
+  /// Waits for a tuning that another thread has begun. To give several processes, or runs, the same winners, let them
+  /// read a snapshot of a cache (docs/numerics.md).
   void pin();
   bool is_pinned() const;
 

@@ -96,8 +96,8 @@ struct TuningOptions {
   /// Trials of a neighbouring problem, from which the search learns the errors of the model.
   std::vector<Trial> nearby = {};
 
-  /// If not empty, only these candidates are measured, side by side, those of `start_from` first. A geometry of 0 blocks
-  /// stands for every grid of its policy.
+  /// If not empty, only these candidates are measured, side by side, those of `start_from` first. A geometry of 0
+  /// blocks stands for every grid of its policy.
   std::vector<Candidate> only = {};
 
   /// Verify the winner. Without it, the winner is merely the fastest.

@@ -105,15 +105,16 @@ std::vector<Space> spaces() {
        .alignment = 16});
   const std::vector<KernelArgument> image{in<float>("in"), out<float>("out"), extent<int>("width"),
                                           extent<int>("height")};
-  const TunableKernel stencil({.file = folder / "stencil.cu",
-                               .parameters = {ordinal("block_x", {32, 16, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256}),
-                                              ordinal("block_y", {8, 1, 2, 4, 16, 32}), ordinal("rows", {1, 2, 4, 8})},
-                               .where = {"64 <= block_x * block_y <= 1024"},
-                               .extents = {"width", "height"},
-                               .arguments = image,
-                               .block = {"block_x", "block_y"},
-                               .elements_per_thread = {"1", "rows"},
-                               .dynamic_smem_bytes = "4 * (block_x + 2) * (block_y * rows + 2)"});
+  const TunableKernel stencil(
+      {.file = folder / "stencil.cu",
+       .parameters = {ordinal("block_x", {32, 16, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256}),
+                      ordinal("block_y", {8, 1, 2, 4, 16, 32}), ordinal("rows", {1, 2, 4, 8})},
+       .where = {"64 <= block_x * block_y <= 1024"},
+       .extents = {"width", "height"},
+       .arguments = image,
+       .block = {"block_x", "block_y"},
+       .elements_per_thread = {"1", "rows"},
+       .dynamic_smem_bytes = "4 * (block_x + 2) * (block_y * rows + 2)"});
   const TunableKernel convolution(
       {.file = folder / "convolution.cu",
        .parameters = {ordinal("block_x", {32, 16, 48, 64, 96, 128}), ordinal("block_y", {8, 4, 2, 16}),

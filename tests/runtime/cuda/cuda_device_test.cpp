@@ -303,7 +303,8 @@ TEST_F(CudaDeviceTest, DifferencesAreFoundOnTheDevice) {
   const std::vector<RepeatedBytes> runs{run, {.found = run.found, .bytes = 2'999'999, .expected = run.expected,
                                               .expected_on_device = run.expected_on_device}};
   CudaComparison comparison(*device_, 0);
-  EXPECT_THAT(comparison.first_differences(runs, nullptr), testing::Optional(testing::ElementsAre(2'999'999, 2'999'999)));
+  EXPECT_THAT(comparison.first_differences(runs, nullptr),
+              testing::Optional(testing::ElementsAre(2'999'999, 2'999'999)));
   EXPECT_THAT(device_->first_differences(runs, nullptr), testing::ElementsAre(2'999'999, 2'999'999)) << "by copying";
 }
 

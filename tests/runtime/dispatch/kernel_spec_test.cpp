@@ -331,7 +331,8 @@ TEST_F(KernelSpecTest, NumbersThatAScalarCannotBeAreRefused) {
   EXPECT_EQ(refusal(std::int32_t(), -2147483648.0), "");
   EXPECT_THAT(refusal(std::int32_t(), 1.5), Names("a is 1.5", "i32"));
   EXPECT_THAT(refusal(std::uint32_t(), -1), Names("a is -1", "u32", "0 to 4294967295"));
-  EXPECT_THAT(refusal(std::int64_t(), std::uint64_t{1} << 63), Names("9.223372036854776e+18", "i64", "9007199254740991"));
+  EXPECT_THAT(refusal(std::int64_t(), std::uint64_t{1} << 63),
+              Names("9.223372036854776e+18", "i64", "9007199254740991"));
   EXPECT_THAT(refusal(std::int64_t(), (std::int64_t{1} << 53) + 1), Names("i64", "-9007199254740991"));
   EXPECT_THAT(refusal(std::uint64_t(), ~std::uint64_t{0}), Names("u64", "0 to 9007199254740991"));
   EXPECT_THAT(refusal(float(), 1e39), Names("a is 1e+39", "f32", "wider"));
@@ -372,7 +373,7 @@ TEST_F(KernelSpecTest, CallsThatDoNotFitAreRefused) {
   EXPECT_THAT(refusal({1.0f, array}, 10), Names("y", "missing", "a, x, y"));
   EXPECT_THAT(refusal({array, array, array}, 10), Names("a", "number"));
   EXPECT_THAT(refusal({1.0f, array, array, array}, 10), Names("4 values"));
-  EXPECT_THAT(refusal({1.0f, nullptr, array}, 10), Names("x", "null"));
+  EXPECT_THAT(refusal({0.5f, nullptr, array}, 10), Names("n=10 a=0.5", "x", "null"));
   EXPECT_THAT(refusal({1.0f, array.as<char>() + 2, array}, 10), Names("x", "4 bytes"));
   EXPECT_THAT(refusal({1.0f, array, array}, {10, 10}), Names("1 extents", "with 2"));
   EXPECT_THAT(refusal({1.0f, array, array}, 3'000'000'000), Names("3000000000", "int"));

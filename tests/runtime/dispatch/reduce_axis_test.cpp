@@ -205,7 +205,8 @@ TEST_F(ReduceAxis, AWinnerServesEveryMemberOfItsClass) {
   const Policy a_warp_a_row = Policy::of(RowsPolicy{.block_threads = 128, .scope = Scope::warp, .threads_per_row = 32});
   SessionOptions options{.on_miss = MissPolicy::error, .cache_path = folder / "cache.sqlite"};
   Session session(device_, options);
-  ASSERT_TRUE(session.tune(rows_of(65), {.budget = std::chrono::seconds(20), .only = {Candidate{a_warp_a_row, {2}}}}).winner);
+  ASSERT_TRUE(
+      session.tune(rows_of(65), {.budget = std::chrono::seconds(20), .only = {Candidate{a_warp_a_row, {2}}}}).winner);
   EXPECT_EQ(session.prepare(rows_of(60)).source, ChoiceSource::memory);
   Session later(device_, options);
   const Choice choice = later.prepare(rows_of(60));

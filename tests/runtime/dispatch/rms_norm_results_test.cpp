@@ -307,9 +307,9 @@ TEST_F(RmsNormResults, RowsThatBeginAnywhereAreRightAroundEachLimit) {
   }
 }
 
-/// Rows shorter than a pack, a block and a tile of 128 threads with 2 packs each, and beyond; aligned, at odd lengths side by
-/// side, so that rows begin anywhere and weights are in step with some of them, and at pitches that put x out of
-/// step with y. Fewer rows than a pipeline's lag, and more than it keeps partial results of.
+/// Rows shorter than a pack, a block and a tile of 128 threads with 2 packs each, and beyond; aligned, at odd lengths
+/// side by side, so that rows begin anywhere and weights are in step with some of them, and at pitches that put x out
+/// of step with y. Fewer rows than a pipeline's lag, and more than it keeps partial results of.
 TEST_F(RmsNormResults, RowsThatManyBlocksShareAreRightAroundEachLimit) {
   struct Shape {
     std::int64_t rows, columns, in_gap = 0, out_gap = 0;
@@ -381,7 +381,7 @@ TEST_F(RmsNormResults, BadCallsAreRefusedByName) {
   EXPECT_THAT(changed([](RmsNormSpec& other) { other.rows = std::int64_t{1} << 60; }), Names("no memory"));
   EXPECT_THAT(changed([](RmsNormSpec& other) { other.dtype = DType::f64; }), Names("not f64"));
   EXPECT_THAT(changed([](RmsNormSpec& other) { other.dtype = static_cast<DType>(77); }), Names("no dtype", "77"));
-  EXPECT_THAT(changed([](RmsNormSpec& other) { other.eps = -1e-6; }), Names("eps", "-1e-06"));
+  EXPECT_THAT(changed([](RmsNormSpec& other) { other.eps = -1e-6; }), Names("eps=-1e-06", "eps is -1e-06"));
   EXPECT_THAT(changed([](RmsNormSpec& other) { other.eps = std::nan(""); }), Names("eps"));
 }
 

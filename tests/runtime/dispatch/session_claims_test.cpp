@@ -192,7 +192,8 @@ TEST_F(SessionClaimsTest, AMakeshiftDoesNotWaitForTheTuningOfAnotherProblem) {
   std::future_status status = std::future_status::timeout;
   device_->condition_at = [&, is_first = true](double) mutable {
     if (std::exchange(is_first, false)) {
-      std::future<Choice> call = std::async(std::launch::async, [&] { return session.prepare(family_.problem(kSize)); });
+      std::future<Choice> call =
+          std::async(std::launch::async, [&] { return session.prepare(family_.problem(kSize)); });
       status = call.wait_for(5s);
       if (status == std::future_status::timeout) device_->condition_at = {};  // the tuning ends, and then the call does
     }

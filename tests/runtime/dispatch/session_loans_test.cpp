@@ -230,8 +230,8 @@ TEST_F(SessionLoans, OtherCodeThanWhatWasTunedMustKeepItsPromise) {
 TEST(LoanKinds, StandInTheOrderOfLoan) {
   std::vector<Loan> loans;
   for (const LoanKind& kind : loan_kinds()) loans.push_back(kind.loan);
-  EXPECT_THAT(loans, ElementsAre(Loan::version, Loan::alignment, Loan::context, Loan::size, Loan::operation, Loan::shape,
-                                 Loan::transfer, Loan::device));
+  EXPECT_THAT(loans, ElementsAre(Loan::version, Loan::alignment, Loan::context, Loan::size, Loan::operation,
+                                 Loan::shape, Loan::transfer, Loan::device));
 }
 
 }  // namespace

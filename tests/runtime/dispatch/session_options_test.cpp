@@ -25,8 +25,9 @@ using test::Names;
 class SessionOptionsTest : public testing::Test {
  protected:
   SessionOptionsTest() {
-    for (const char* name : {"HONE_CACHE", "HONE_CACHE_PATH", "HONE_BINARIES", "HONE_ON_MISS", "HONE_OBJECTIVE",
-                             "HONE_VALIDATE", "HONE_CACHE_MAX_BYTES", "HONE_LINE_INFO", "HONE_STATS", "XDG_CACHE_HOME", "HOME"}) {
+    for (const char* name :
+         {"HONE_CACHE", "HONE_CACHE_PATH", "HONE_BINARIES", "HONE_ON_MISS", "HONE_OBJECTIVE", "HONE_VALIDATE",
+          "HONE_CACHE_MAX_BYTES", "HONE_LINE_INFO", "HONE_STATS", "XDG_CACHE_HOME", "HOME"}) {
       const char* value = std::getenv(name);
       before_[name] = value ? std::optional<std::string>(value) : std::nullopt;
       unsetenv(name);

@@ -168,8 +168,9 @@ TEST_F(SoftmaxResults, PoliciesOfEveryKindAreRight) {
   verify_policies(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::columns(3000, 1 << 10)), 2);
 }
 
-/// Rows that lanes, a warp, a block or a cluster hold, in registers or shared memory, and that blocks read twice or three
-/// times, each or together; aligned and not. Columns that a block holds, reads three times, and shares with others.
+/// Rows that lanes, a warp, a block or a cluster hold, in registers or shared memory, and that blocks read twice or
+/// three times, each or together; aligned and not. Columns that a block holds, reads three times, and shares with
+/// others.
 TEST_F(SoftmaxResults, ReproducibleOnesHaveTheBitsOfTheDefinition) {
   const std::size_t step = this->step(test::kSanitized ? 41 : 29);
   constexpr Numerics kNumerics = Numerics::reproducible;
@@ -180,14 +181,17 @@ TEST_F(SoftmaxResults, ReproducibleOnesHaveTheBitsOfTheDefinition) {
                                       SoftmaxShape::rows(5, 700, {704, 702})), step);
   verify_policies(softmax_problem({.dtype = DType::bf16, .result = DType::f16, .numerics = kNumerics},
                                   SoftmaxShape::rows(2, 80001)), step);
-  verify_policies(log_softmax_problem({.dtype = DType::f16, .numerics = kNumerics}, SoftmaxShape::rows(2, 80000)), step);
+  verify_policies(log_softmax_problem({.dtype = DType::f16, .numerics = kNumerics}, SoftmaxShape::rows(2, 80000)),
+                  step);
   verify_policies(softmax_problem({.numerics = kNumerics}, SoftmaxShape::axis(2, 1300, 12)), step);
-  verify_policies(log_softmax_problem({.dtype = DType::f16, .numerics = kNumerics}, SoftmaxShape::axis(3, 40, 7)), step);
+  verify_policies(log_softmax_problem({.dtype = DType::f16, .numerics = kNumerics}, SoftmaxShape::axis(3, 40, 7)),
+                  step);
   verify_policies(log_softmax_problem({.dtype = DType::f64, .result = DType::f32, .numerics = kNumerics},
                                       SoftmaxShape::columns(5000, 6, {8, 6})), step);
   const std::size_t shared_step = this->step(test::kSanitized ? 7 : 3);
-  verify_policies(softmax_problem({.dtype = DType::f16, .scale = -0.5, .numerics = kNumerics}, SoftmaxShape::rows(5, 2000)),
-                  shared_step, "staging=shared");
+  verify_policies(
+      softmax_problem({.dtype = DType::f16, .scale = -0.5, .numerics = kNumerics}, SoftmaxShape::rows(5, 2000)),
+      shared_step, "staging=shared");
   verify_policies(log_softmax_problem({.dtype = DType::bf16, .numerics = kNumerics}, SoftmaxShape::rows(3, 9001)),
                   shared_step, "staging=shared");
   // Longer than the tiles that hold rows from the middle of their classes.
@@ -291,7 +295,7 @@ TEST_F(SoftmaxResults, BadCallsAreRefusedByName) {
               Names("1099511627776", "no memory holds them"));
   EXPECT_THAT(message({.dtype = DType::i32}, in, shape, in), Names("not i32"));
   EXPECT_THAT(message({.dtype = static_cast<DType>(77)}, in, shape, in), Names("no dtype", "77"));
-  EXPECT_THAT(message({.scale = std::numeric_limits<double>::infinity()}, in, shape, in), Names("not finite"));
+  EXPECT_THAT(message({.scale = std::numeric_limits<double>::infinity()}, in, shape, in), Names("scale is inf"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Winners for one GPU from the trials of another, by laws: the model's time, wrong by a factor that belongs to the policy.
+// Winners for one GPU from the trials of another, by laws: the model's time, wrong by a factor that belongs to the
+// policy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,12 +29,13 @@ double factor(const std::string& text, double share) {
   return 1 + share * (hash / 511.5 - 1);
 }
 
-/// Invents a time for each candidate of `problem` on a GPU: the model is up to 20 % wrong about a policy, on every GPU alike, and
-/// chance makes up to half a percent.
+/// Invents a time for each candidate of `problem` on a GPU: the model is up to 20 % wrong about a policy, on every GPU
+/// alike, and chance makes up to half a percent.
 std::vector<Trial> trials_on(const DeviceFacts& facts, const Problem& problem) {
   std::vector<Trial> trials;
   for (const RankedPolicy& ranked : rank_policies(facts, problem).policies) {
-    const CompiledPolicy compiled{.policy = ranked.policy, .resources = {.registers = 32}, .resident_blocks = kResident};
+    const CompiledPolicy compiled{
+        .policy = ranked.policy, .resources = {.registers = 32}, .resident_blocks = kResident};
     for (const Trial& listed : list_candidates(facts, problem, std::span(&compiled, 1), kWorkspaceBytes).candidates) {
       Trial& trial = trials.emplace_back(listed);
       const std::string policy = problem.family->space().to_string(trial.candidate.policy);

@@ -13,7 +13,8 @@ class WarmProcess : public DeviceTest {
  protected:
   /// Returns what warm_process, which lies beside the tests, prints; `environment` goes in front of it.
   std::string run(const std::string& environment = "") const {
-    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe").replace_filename("warm_process");
+    const std::filesystem::path program =
+        std::filesystem::read_symlink("/proc/self/exe").replace_filename("warm_process");
     const std::string command = environment + " '" + program.string() + "' " + kTestDevice + " '" +
                                 (folder_ / "cache.sqlite").string() + "'";
     std::FILE* pipe = popen(command.c_str(), "r");

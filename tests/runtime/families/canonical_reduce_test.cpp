@@ -366,7 +366,8 @@ TEST(ReproducibleProblems, HaveKernelsForColumnsAndSoftmax) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64})
     for (const SoftmaxShape& shape : {SoftmaxShape::rows(3, 4), SoftmaxShape::axis(2, 3, 4)})
       EXPECT_EQ(
-          refusal_of(log_softmax_problem({.dtype = dtype, .scale = -2, .numerics = Numerics::reproducible}, shape)), "");
+          refusal_of(log_softmax_problem({.dtype = dtype, .scale = -2, .numerics = Numerics::reproducible}, shape)),
+          "");
 }
 
 TEST(ReproducibleProblems, AreVerifiedInEveryBit) {

@@ -1,8 +1,8 @@
 """Write expected_bits.txt: reproducible results by the definition in docs/numerics.md, written once more.
 
-It shares nothing with the library. Lines are operation, dtype, n, and the results as hexadecimal floats. The elements are
-those of element(), which the tests compute, too. With the argument softmax, write expected_softmax_bits.txt: operation,
-dtype, n, scale, and the results of the elements 0, n // 3 and n - 1, as accumulators.
+It shares nothing with the library. Lines are operation, dtype, n, and the results as hexadecimal floats. The elements
+are those of element(), which the tests compute, too. With the argument softmax, write expected_softmax_bits.txt:
+operation, dtype, n, scale, and the results of the elements 0, n // 3 and n - 1, as accumulators.
 """
 
 import math

@@ -39,8 +39,8 @@ class UnitsCompile : public testing::Test {
     if (compiler_.identity().empty()) GTEST_SKIP() << "NVRTC is not installed";
   }
 
-  /// Compiles on all cores. An error fails the test, and so does it when more than a few units spill (one in ten, or two
-  /// of a small sample): tiles that are too large for the registers belong among those that the family rejects.
+  /// Compiles on all cores. An error fails the test, and so does it when more than a few units spill (one in ten, or
+  /// two of a small sample): tiles that are too large for the registers belong among those that the family rejects.
   /// `turn` is that of the first unit.
   void compile_all(const std::vector<Unit>& all, std::size_t turn = 0) {
     std::vector<Unit> units;

@@ -263,7 +263,9 @@ TEST(ReduceFamily, UnitsNameTheirEntries) {
 }
 
 TEST(ReduceFamily, LongArraysAreReadFromALineOn) {
-  const auto entry = [](std::int64_t n) { return family().unit(sum_f32(n), policy(Finish::last_block)).entries.front(); };
+  const auto entry = [](std::int64_t n) {
+    return family().unit(sum_f32(n), policy(Finish::last_block)).entries.front();
+  };
   EXPECT_EQ(entry(1 << 24), "hone::kernel<&Kernel::reduce<hone::Grid::last_block, 1>, 256, 1>");
   EXPECT_EQ(entry(1 << 26), "hone::kernel<&Kernel::reduce<hone::Grid::last_block, 1, true>, 256, 1>");
 }

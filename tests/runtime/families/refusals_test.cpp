@@ -35,6 +35,18 @@ TEST(EveryFamily, RefusesProblemsThatNoneCanHave) {
   }
 }
 
+TEST(EveryFamily, NamesTheNumbersOfItsProblems) {
+  for (Problem problem : sample_problems()) {
+    const auto names = problem.family->scalar_names();
+    for (std::size_t i = 0; i < problem.scalars.size(); ++i) {
+      EXPECT_TRUE(!problem.scalars[i] || i < names.size()) << to_string(problem);
+      problem.scalars[i] = 0.5;
+      if (i >= names.size()) continue;
+      EXPECT_THAT(to_string(problem), Names(std::string(names[i]) + "=0.5"));
+    }
+  }
+}
+
 TEST(EveryFamily, RefusesAnAlignmentThatRowsDoNotHave) {
   const RmsNormSpec norm{.dtype = DType::f32, .rows = 8, .columns = 7};
   for (Problem problem :

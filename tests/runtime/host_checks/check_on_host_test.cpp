@@ -313,7 +313,8 @@ TEST_F(CheckOnHost, ACopyWithoutAGuardIsSeenBehindTheEndOfItsInput) {
                     HasLine("thread (26,0,0)")));
 }
 
-// Where buffers end at a page they are aligned to less than on a GPU: what a kernel makes of that is not held against it.
+// Where buffers end at a page they are aligned to less than on a GPU: what a kernel makes of that is not held against
+// it.
 TEST_F(CheckOnHost, AKernelMayRelyOnAlignedBuffers) {
   EXPECT_EQ(check_on_host(check_of("assert(reinterpret_cast<unsigned long long>(out) % 256 == 0);\n"
                                    "reinterpret_cast<int4*>(out)[0] = {1, 2, 3, 4};")).failure, "");

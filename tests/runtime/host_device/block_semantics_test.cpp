@@ -132,8 +132,8 @@ TEST(HostBlock, TooMuchSharedMemoryIsRefused) {
 TEST(HostBlock, AtomicsAddUpAcrossBlocks) {
   const auto device = make_host_device();
   const HostKernel kernel(device, R"(
-struct Sums { unsigned u; int i; unsigned long long ull; float f; double d; int min; unsigned max; int bits_or, bits_xor;
-              unsigned wrapped, down; int cas; int exchanged; };
+struct Sums { unsigned u; int i; unsigned long long ull; float f; double d; int min; unsigned max; int bits_or;
+              int bits_xor; unsigned wrapped, down; int cas; int exchanged; };
 extern "C" __global__ void entry(Sums* s) {
   const int id = blockIdx.x * blockDim.x + threadIdx.x;
   atomicAdd(&s->u, 1u);

@@ -12,8 +12,8 @@ namespace {
 
 /// The bytes that a thread of kernel `k` has in flight; its parameters are `in` and `out`.
 std::optional<int> in_flight(const std::string& body, std::string_view architecture = "sm_90") {
-  const std::string source = "extern \"C\" __global__ void __launch_bounds__(256, 1) k(const float4* in, float* out) {\n" +
-                             body + "\n}\n";
+  const std::string source =
+      "extern \"C\" __global__ void __launch_bounds__(256, 1) k(const float4* in, float* out) {\n" + body + "\n}\n";
   const Binary cubin = compile_for_gpu({.name = "loads", .source = source, .headers = {}, .entries = {}}, architecture);
   return cubin_bytes_in_flight(cubin.code, architecture, "k");
 }

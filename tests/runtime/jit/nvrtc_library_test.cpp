@@ -105,8 +105,8 @@ TEST_F(NvrtcSearching, ReadsTheEnvironment) {
   EXPECT_EQ(search.chosen, "/chosen/libnvrtc.so");
   ASSERT_GE(search.folders.size(), 7U);
   EXPECT_THAT(std::vector<fs::path>(search.folders.begin(), search.folders.begin() + 7),
-              testing::ElementsAre("/home/cuda/lib64", "/home/cuda/lib", "/path/cuda/lib64", "/path/cuda/lib", "/wheels",
-                                   "/first", "/second"));
+              testing::ElementsAre("/home/cuda/lib64", "/home/cuda/lib", "/path/cuda/lib64", "/path/cuda/lib",
+                                   "/wheels", "/first", "/second"));
   EXPECT_THAT(search.folders, IsSupersetOf({fs::path("/usr/local/cuda/lib64"), fs::path("/usr/lib64")}));
   EXPECT_THAT(search.folders, Not(Contains(fs::path("relative"))));
 }

@@ -186,9 +186,12 @@ TEST_F(WorkloadTest, WarmInputsStayWhereTheyAre) {
 }
 
 TEST_F(WorkloadTest, ReplaysOfCopiesMustDisplaceTheCache) {
-  EXPECT_TRUE(Workload(device_, family_.problem(1024), nullptr).must_displace_cache());    // many copies in the cache
-  EXPECT_TRUE(Workload(device_, family_.problem(32768), nullptr).must_displace_cache());   // part of one
-  EXPECT_FALSE(Workload(device_, family_.problem(32769), nullptr).must_displace_cache());  // each is more than the cache
+  const auto must_displace_cache = [&](std::int64_t n) {
+    return Workload(device_, family_.problem(n), nullptr).must_displace_cache();
+  };
+  EXPECT_TRUE(must_displace_cache(1024));    // many copies in the cache
+  EXPECT_TRUE(must_displace_cache(32768));   // part of one
+  EXPECT_FALSE(must_displace_cache(32769));  // each is more than the cache
 }
 
 TEST_F(WorkloadTest, DisplacingTheCacheLeavesInputsAlone) {

@@ -1,6 +1,6 @@
-// The model's first choice against what was measured: trials of `hone tune --preset standard` on an H100 80GB HBM3 (CUDA
-// 13.0, 2026-11-25 and 26). Each problem of the file has a line `problem FAMILY OPERATION DTYPE EXTENTS`, and a line for
-// each trial: its time in µs, registers, resident blocks, grid and policy.
+// The model's first choice against what was measured: trials of `hone tune --preset standard` on an H100 80GB HBM3
+// (CUDA 13.0, 2026-11-25 and 26). Each problem of the file has a line `problem FAMILY OPERATION DTYPE EXTENTS`, and a
+// line for each trial: its time in µs, registers, resident blocks, grid and policy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -113,7 +113,8 @@ double first_choice_us(const MeasuredProblem& measured) {
 TEST(FirstChoice, IsNearTheBestThatWasMeasured) {
   const std::vector<MeasuredProblem> problems = measured_problems();
   ASSERT_EQ(problems.size(), 28u);
-  // All policies of a thread for each segment are as long as its longest one to the model, and one of the slower is first.
+  // All policies of a thread for each segment are as long as its longest one to the model, and one of the slower is
+  // first.
   constexpr std::string_view kFurther = "problem reduce_segments sum f32 1048576 1048576 1";
   for (const MeasuredProblem& measured : problems)
     EXPECT_LT(first_choice_us(measured), (measured.title == kFurther ? 1.22 : 1.2) * measured.best_us())

@@ -17,7 +17,8 @@
 
 namespace hone {
 
-/// How the kernel of one policy behaves when it is used. Found by the unit's source: TotalFamily spells its policy there.
+/// How the kernel of one policy behaves when it is used. Found by the unit's source: TotalFamily spells its policy
+/// there.
 struct FakeKernel {
   double us = 10;                ///< what a launch takes on the fake clock
   double graph_us = -1;          ///< the same in a replayed graph; negative: as `us`

@@ -155,7 +155,8 @@ TEST_F(OutputFileTest, WhatWasThereStaysUntilTheNewOneIsWhole) {
 }
 
 TEST_F(OutputFileTest, WhatCannotBeWrittenIsRefusedAtOnce) {
-  EXPECT_THAT(message_of([&] { OutputFile(folder_ / "no" / "a.npy", DType::f32, std::cout); }), Names("No such", "directory"));
+  EXPECT_THAT(message_of([&] { OutputFile(folder_ / "no" / "a.npy", DType::f32, std::cout); }),
+              Names("No such", "directory"));
   EXPECT_THAT(message_of([&] { OutputFile(folder_.path(), DType::f32, std::cout); }), Names("directory"));
 }
 

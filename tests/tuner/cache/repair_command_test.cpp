@@ -15,11 +15,12 @@ class CacheRepairCommand : public CacheCommand {
   CacheRepairCommand() { fill(6); }
 
   void damage_some() const {
-    cache::sql(file_,
-               "UPDATE winner SET registers = 1 WHERE operation = 'operation 0';"
-               "UPDATE binary SET code = x'00'"
-               " WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 2');"
-               "UPDATE tuning SET trial_bytes = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 3')");
+    cache::sql(
+        file_,
+        "UPDATE winner SET registers = 1 WHERE operation = 'operation 0';"
+        "UPDATE binary SET code = x'00'"
+        " WHERE digest = (SELECT binary FROM winner WHERE operation = 'operation 2');"
+        "UPDATE tuning SET trial_bytes = 1 WHERE winner = (SELECT id FROM winner WHERE operation = 'operation 3')");
   }
 };
 
@@ -41,6 +42,10 @@ TEST_F(CacheRepairCommand, DamageIsListedAndCode1) {
   EXPECT_THAT(run.out, Names("winner", "1", "not hold", "binary", "trials", "4"));
   EXPECT_THAT(run.err,
               Names("damaged", "3 findings", "hone cache repair --cache " + file_.native()));
+  const std::filesystem::path spaced = folder_ / "a b.sqlite";
+  std::filesystem::copy_file(file_, spaced);
+  EXPECT_THAT(hone({"verify", "--cache", spaced.native()}).err,
+              Names("hone cache repair --cache '" + spaced.native() + "'\n"));
   const nlohmann::json report = json({"verify"});
   EXPECT_EQ(report["damaged"], 3);
   EXPECT_EQ(report["findings"].size(), 3u);

@@ -30,7 +30,8 @@ TEST_F(CacheSnapshotCommand, WritesAFileToShip) {
 }
 
 TEST_F(CacheSnapshotCommand, SaysWhatItLeavesOut) {
-  cache::sql(file_, "UPDATE winner SET registers = 1 WHERE operation = 'operation 0'; UPDATE tuning SET trial_bytes = 1");
+  cache::sql(file_,
+             "UPDATE winner SET registers = 1 WHERE operation = 'operation 0'; UPDATE tuning SET trial_bytes = 1");
   const CommandRun run = hone({"snapshot", target_.native()});
   EXPECT_THAT(run.err, Names("1 winner", "left"));
   EXPECT_THAT(run.err, Names("2 winners", "without trials"));
@@ -60,6 +61,14 @@ TEST_F(CacheSnapshotCommand, NoCommandWritesToASnapshot) {
 TEST_F(CacheSnapshotCommand, WrongTargetsAreRefused) {
   expect_refusal(hone({"snapshot", file_.native()}), 2, "is the cache itself");
   expect_refusal(hone({"snapshot", (folder_ / "no" / "x").native()}), 5, "there is no folder");
+  for (const char* suffix : {"-journal", "-wal", "-shm"}) {
+    const fs::path companion = fs::path(file_) += suffix;
+    expect_refusal(hone({"snapshot", companion.native()}), 2, "belongs to the database '" + file_.native() + "'");
+    EXPECT_FALSE(fs::exists(companion));
+    fs::create_symlink(companion, target_);
+    expect_refusal(hone({"snapshot", target_.native()}), 2, "belongs to the database");
+    fs::remove(target_);
+  }
   cache::write_text(other_, std::string(3000, 'x'));
   expect_refusal(hone({"snapshot", other_.native()}), 5, "another kind");
   fs::copy_file(file_, target_);

@@ -33,10 +33,12 @@ TEST_F(CacheUsage, WrongArgumentsAreCode2WithAHint) {
       {{"prune", "--older-than", "99999999999999y"}, "is not an age"},
       {{"prune", "--max-size", "big"}, "'big' is not a number of bytes"},
       {{"prune", "--limit", "-1"}, "is not a number of bytes"},
-      {{"prune", "--limit", "80Ki"}, "--limit 80Ki: 81920 bytes have no room for winners, since an empty file takes 80 KiB; "
-                                     "give at least 1048576 (1Mi), or 0 for no limit"},
-      {{"prune", "--max-size", "0"}, "--max-size 0: 0 bytes have no room for winners, since an empty file takes 80 KiB; "
-                                     "give at least 1048576 (1Mi), or delete the file"},
+      {{"prune", "--limit", "80Ki"},
+       "--limit 80Ki: 81920 bytes have no room for winners, since an empty file takes 80 KiB; "
+       "give at least 1048576 (1Mi), or 0 for no limit"},
+      {{"prune", "--max-size", "0"},
+       "--max-size 0: 0 bytes have no room for winners, since an empty file takes 80 KiB; "
+       "give at least 1048576 (1Mi), or delete the file"},
       {{"verify", "--cache"}, "--cache needs a value"},
   };
   for (const Wrong& wrong : all) {

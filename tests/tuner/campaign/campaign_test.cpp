@@ -238,7 +238,8 @@ TEST_F(CampaignTest, AGridOfShapesSharesWinnersAndShapesBetweenAreServed) {
 TEST_F(CampaignTest, AShapeKeepsItsOwnWinnerWhereNothingElseIsAsGood) {
   std::vector<Problem> shapes;
   for (const auto& [rows, columns] : {std::pair{16, 256}, {256, 16}, {256, 256}, {4096, 16}})
-    shapes.push_back(reduce_rows_problem({.op = ReduceOp::sum, .dtype = DType::f32}, {.rows = rows, .columns = columns}));
+    shapes.push_back(
+        reduce_rows_problem({.op = ReduceOp::sum, .dtype = DType::f32}, {.rows = rows, .columns = columns}));
   CampaignOptions generous = options();
   generous.budget = std::chrono::milliseconds(1000);
   generous.again = true;

@@ -118,8 +118,9 @@ TEST_F(CheckCommand, WhatEndsTheProcessIsAFailedCheck) {
 }
 
 TEST_F(CheckCommand, ABufferIsNamedByItsPlaceAmongTheArguments) {
-  const CommandRun run = check("__global__ void f(int* a, int n, int* b) {\n  b[threadIdx.x + n] = a[threadIdx.x];\n}\n",
-                               {"--block", "32", "--arg", "i32[32]", "--arg", "i32=1", "--arg", "i32[32]"});
+  const CommandRun run =
+      check("__global__ void f(int* a, int n, int* b) {\n  b[threadIdx.x + n] = a[threadIdx.x];\n}\n",
+            {"--block", "32", "--arg", "i32[32]", "--arg", "i32=1", "--arg", "i32[32]"});
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.out, Names("argument", "3", "i32[32]", "byte 128"));
 }

@@ -44,8 +44,13 @@ TEST_F(InspectTest, DamagedWinnersAreSaidToBeDamaged) {
   EXPECT_EQ(all.code, 5);
   EXPECT_THAT(all.err, Names("2 winners", "damaged"));
   EXPECT_THAT(all.err, Not(HasSubstr("no winner yet"))) << "it is not empty";
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"explain", "1"}, {"cache", "list"}})
-    EXPECT_THAT(testing::run_hone(words, isolated_environment(path_)).err, Names("2 winners", "damaged"));
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"explain", "1"}, {"cache", "list"}, {"cache", "list", "--json"}}) {
+    const CommandRun run = testing::run_hone(words, isolated_environment(path_));
+    EXPECT_NE(run.code, 0) << words.front();
+    EXPECT_THAT(run.err, Names("2 winners", "damaged"));
+  }
+  EXPECT_EQ(testing::run_hone({"cache", "list"}, isolated_environment(path_)).code, 5);
 }
 
 TEST_F(InspectTest, ShowsWinnersByDevice) {

@@ -78,6 +78,7 @@ TEST(OccupancyCommand, RegistersThatAreNotGivenAreNoNumber) {
   const CommandRun run = run_hone({"occupancy", "--gpu", "h100", "--block", "256"});
   EXPECT_THAT(run.out, Names("256 threads", "any number of registers"));
   EXPECT_THAT(run.out, ::testing::Not(::testing::HasSubstr("0 registers a thread")));
+  EXPECT_TRUE(occupancy({"--gpu", "h100", "--block", "256"}).at("registers").is_null());
 }
 
 TEST(OccupancyCommand, SharedMemoryTakesUnits) {

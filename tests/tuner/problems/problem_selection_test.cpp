@@ -63,7 +63,8 @@ TEST(ListProblems, ShapesAreThoseOfTheFamily) {
   EXPECT_THAT(selected_extents({.family = "line", .sizes = "8,16"}), ElementsAre(Extents{8, 1, 1}, Extents{16, 1, 1}));
   EXPECT_THAT(selected_extents({.family = "rows", .sizes = "2^10x1,1x2^10"}),
               ElementsAre(Extents{1, 1024, 1}, Extents{1024, 1, 1}));
-  EXPECT_THAT(selected_extents({.family = "total", .sizes = "3x4,2x3x4"}), ElementsAre(Extents{2, 3, 4}, Extents{1, 3, 4}));
+  EXPECT_THAT(selected_extents({.family = "total", .sizes = "3x4,2x3x4"}),
+              ElementsAre(Extents{2, 3, 4}, Extents{1, 3, 4}));
 }
 
 TEST(ListProblems, EachFamilyHasItsOwnUsualShapes) {

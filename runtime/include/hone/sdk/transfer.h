@@ -25,11 +25,11 @@ struct TransferredChoice {
   double predicted_us = 0;
 };
 
-/// The candidate that should be the fastest for `problem` on a device with the facts `to`, of those that `trials` (of the
-/// same problem, on a device with the facts `from`) measured. A trial tells by what factor the occupancy model is wrong
-/// about its candidate; the model's time for the other device, multiplied by that, is expected there. A persistent grid
-/// has as many blocks on each SM. nullopt: no trial was measured, or none is valid there. Pure.
-/// Throws Error(invalid_argument) for devices of different kinds.
+/// The candidate that should be the fastest for `problem` on a device with the facts `to`, of those that `trials` (of
+/// the same problem, on a device with the facts `from`) measured. A trial tells by what factor the occupancy model is
+/// wrong about its candidate; the model's time for the other device, multiplied by that, is expected there. A
+/// persistent grid has as many blocks on each SM. nullopt: no trial was measured, or none is valid there. Pure. Throws
+/// Error(invalid_argument) for devices of different kinds.
 std::optional<TransferredChoice> predict_transfer(const Problem& problem, const DeviceFacts& from,
                                                   std::span<const Trial> trials, const DeviceFacts& to);
 
