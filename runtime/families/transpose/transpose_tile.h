@@ -221,9 +221,10 @@ struct TransposeTile : TransposePolicy {
     if (strips)
       return fmt::format("StripTranspose<T, {}, {}, {}, {}, Index>", tile_bytes(), most_across(), block_threads,
                          few_rows);
-    return fmt::format("{}, {}, {}, {}, hone::TileOrder::{}, Index>",
+    return fmt::format("{}, {}, {}, {}, hone::TileOrder::{}, {}Index>",
                        shifted ? "ShiftedTranspose<T" : fmt::format("Transpose<T, {}", vector_bytes), tile_rows,
-                       tile_columns, block_threads, kOrders[static_cast<std::size_t>(order)]);
+                       tile_columns, block_threads, kOrders[static_cast<std::size_t>(order)],
+                       !shifted ? "" : last_of(problem, 2) <= tile_columns ? "true, " : "false, ");
   }
   std::string_view source_file() const {
     return strips ? "transpose_strips.cuh" : shifted ? "transpose_shifted.cuh" : "transpose.cuh";

@@ -163,6 +163,19 @@ TEST(MovedFamilies, VectorsAreExpectedToBeFasterThanSingleBytesAndPairs) {
   EXPECT_EQ(first(matrix(2, 8192, 8192)), Staging::shared) << "rows are aligned";
 }
 
+TEST(MovedFamilies, OnlyTilesBesideOthersFetchTheLinesThatTheyShare) {
+  const auto shifted = [](const Problem& problem, std::string_view one_across) {
+    const std::vector<Policy> policies = allowed_policies(problem, h100_facts());
+    return std::count_if(policies.begin(), policies.end(), [&](const Policy& policy) {
+      return policy.as<TransposePolicy>().staging == Staging::shifted &&
+             problem.family->unit(problem, policy).source.find(one_across) != std::string::npos;
+    });
+  };
+  EXPECT_GT(shifted(matrix(2, 12289, 4097), "false, Index>"), 0);
+  EXPECT_EQ(shifted(matrix(2, 12289, 4097), "true, Index>"), 0);
+  EXPECT_GT(shifted(matrix(4, 300007, 77), "true, Index>"), 0);
+}
+
 TEST(MovedFamilies, ThePoliciesAreThoseOfAllThatShareAWinner) {
   for (const Problem& problem : {matrix(4, 1 << 20, 8), matrix(2, 5, 1 << 20), matrix(4, 8192, 8192)}) {
     Problem other = problem;
