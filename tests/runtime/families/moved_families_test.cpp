@@ -161,6 +161,18 @@ TEST(MovedFamilies, VectorsAreExpectedToBeFasterThanSingleBytesAndPairs) {
     EXPECT_EQ(first(matrix(bytes, 12289, 4097)), Staging::shifted);
   }
   EXPECT_EQ(first(matrix(2, 8192, 8192)), Staging::shared) << "rows are aligned";
+  EXPECT_EQ(first(matrix(2, 1000, 33)), Staging::shared) << "too small for bandwidth to matter";
+}
+
+TEST(MovedFamilies, TilesAreExpectedToFollowEachOtherAlongTheShortSide) {
+  const auto first = [](const Problem& problem) {
+    return rank_policies(h100_facts(), problem).policies.at(0).policy.as<TransposePolicy>().order;
+  };
+  using Order = TransposePolicy::Order;
+  EXPECT_EQ(first(matrix(2, 2000, 50257)), Order::columns);
+  EXPECT_EQ(first(matrix(2, 50257, 2000)), Order::rows);
+  EXPECT_EQ(first(matrix(4, 1024, 65536)), Order::columns);
+  EXPECT_EQ(first(matrix(4, 65536, 1024)), Order::rows);
 }
 
 TEST(MovedFamilies, OnlyTilesBesideOthersFetchTheLinesThatTheyShare) {
