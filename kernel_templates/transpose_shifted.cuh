@@ -22,7 +22,8 @@
 // apart, hence equally aligned: all find their elements at the same place of a 16-byte word, in rows kPack apart.
 //
 // Constraints: kTileRows, kTileColumns and kBlockThreads are powers of two, and both sides of a tile have at least 128
-// bytes. Index holds the number of tiles plus one grid and every extent plus a tile and a sector.
+// bytes; with kOneAcross a tile is as wide as the matrix. Index holds the number of tiles plus one grid and every
+// extent plus a tile and a sector.
 #pragma once
 
 #include "grid.cuh"
@@ -30,9 +31,10 @@
 
 namespace hone {
 
-template <class T, unsigned kTileRows, unsigned kTileColumns, unsigned kBlockThreads, TileOrder kOrder, class Index>
+template <class T, unsigned kTileRows, unsigned kTileColumns, unsigned kBlockThreads, TileOrder kOrder, bool kOneAcross,
+          class Index>
 struct ShiftedTranspose {
-  using Layout = ShiftedTile<T, kTileRows, kTileColumns, kBlockThreads, Index>;
+  using Layout = ShiftedTile<T, kTileRows, kTileColumns, kBlockThreads, kOneAcross, Index>;
   using Given = typename Layout::Given;
   using Place = typename Layout::Place;
   using Tile = typename Layout::Slots;

@@ -161,6 +161,31 @@ TEST(MovedFamilies, VectorsAreExpectedToBeFasterThanSingleBytesAndPairs) {
     EXPECT_EQ(first(matrix(bytes, 12289, 4097)), Staging::shifted);
   }
   EXPECT_EQ(first(matrix(2, 8192, 8192)), Staging::shared) << "rows are aligned";
+  EXPECT_EQ(first(matrix(2, 1000, 33)), Staging::shared) << "too small for bandwidth to matter";
+}
+
+TEST(MovedFamilies, TilesAreExpectedToFollowEachOtherAlongTheShortSide) {
+  const auto first = [](const Problem& problem) {
+    return rank_policies(h100_facts(), problem).policies.at(0).policy.as<TransposePolicy>().order;
+  };
+  using Order = TransposePolicy::Order;
+  EXPECT_EQ(first(matrix(2, 2000, 50257)), Order::columns);
+  EXPECT_EQ(first(matrix(2, 50257, 2000)), Order::rows);
+  EXPECT_EQ(first(matrix(4, 1024, 65536)), Order::columns);
+  EXPECT_EQ(first(matrix(4, 65536, 1024)), Order::rows);
+}
+
+TEST(MovedFamilies, OnlyTilesBesideOthersFetchTheLinesThatTheyShare) {
+  const auto shifted = [](const Problem& problem, std::string_view one_across) {
+    const std::vector<Policy> policies = allowed_policies(problem, h100_facts());
+    return std::count_if(policies.begin(), policies.end(), [&](const Policy& policy) {
+      return policy.as<TransposePolicy>().staging == Staging::shifted &&
+             problem.family->unit(problem, policy).source.find(one_across) != std::string::npos;
+    });
+  };
+  EXPECT_GT(shifted(matrix(2, 12289, 4097), "false, Index>"), 0);
+  EXPECT_EQ(shifted(matrix(2, 12289, 4097), "true, Index>"), 0);
+  EXPECT_GT(shifted(matrix(4, 300007, 77), "true, Index>"), 0);
 }
 
 TEST(MovedFamilies, ThePoliciesAreThoseOfAllThatShareAWinner) {
