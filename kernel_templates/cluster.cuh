@@ -128,7 +128,7 @@ struct ClusterExchange {
   /// Sends the block's State, which its first threads have, to the first `receivers` blocks of the cluster, or to all;
   /// returns all in shared memory. `output` counts the calls. Every thread calls it.
   static __device__ const State* of_blocks(State state, unsigned output, unsigned receivers = kBlocks) {
-    __shared__ State of_block[kBuffers][kBlocks];
+    alignas(16) __shared__ State of_block[kBuffers][kBlocks];
     const unsigned buffer = output % kBuffers;
     State* const slot = of_block[buffer] + rank_in_cluster();
     if constexpr (kExchange == Exchange::receipts) {

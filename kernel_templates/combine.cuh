@@ -11,8 +11,7 @@
 // in reduction.cuh. It may be an object: the scale of a softmax is known at run time only.
 #pragma once
 
-#include "grid.cuh"
-#include "lanes.cuh"
+#include "states.cuh"
 
 namespace hone {
 
@@ -27,47 +26,6 @@ enum class Grid {
   none,        ///< each is an output
   last_block,  ///< each is a partial; the block with the last ticket combines them
   publish,     ///< each is a partial, for a second kernel
-};
-
-/// Combines every step-th of `count` partials that other blocks have published, `stride` apart, from `first` on.
-template <class Op>
-__device__ typename Op::State combine_published(const typename Op::State* partials, unsigned first, unsigned count,
-                                                unsigned step, unsigned stride = 1, const Op& op = {}) {
-  typename Op::State state = op.identity();
-  for (unsigned i = first; i < count; i += step) state = op.combine(state, load_from_l2(partials + i * stride));
-  return state;
-}
-
-/// The number of chains in which a block of `threads` combines the `threads_per_output` States of each of `outputs`
-/// outputs: a power of two, about the square root of the States. Few States are a single chain.
-__device__ constexpr unsigned combine_chains(unsigned threads_per_output, unsigned outputs, unsigned threads) {
-  unsigned chains = 1;
-  while (threads_per_output >= 16 && 4 * chains * chains <= threads_per_output && 2 * chains * outputs <= threads)
-    chains *= 2;
-  return chains;
-}
-
-/// Combines states[s · kOutputs + o] over all s < kThreadsPerOutput, for each output o < outputs: in two short steps
-/// instead of one long chain, if there are enough threads. Every thread of the block must construct it, after a
-/// barrier; the second step is done by the threads that call combined().
-template <class Op, unsigned kBlockThreads, unsigned kThreadsPerOutput, unsigned kOutputs>
-struct SmemCombine {
-  using State = typename Op::State;
-  static constexpr unsigned kChains = combine_chains(kThreadsPerOutput, kOutputs, kBlockThreads);
-  State* states;
-
-  __device__ SmemCombine(State* states_, unsigned outputs) : states(states_) {
-    if constexpr (kChains > 1) {
-      constexpr unsigned kStride = kChains * kOutputs;
-      if (threadIdx.x < kStride && threadIdx.x % kOutputs < outputs)
-        states[threadIdx.x] = Op::of_states(states + threadIdx.x, kThreadsPerOutput / kChains, kStride);
-      __syncthreads();
-    }
-  }
-
-  __device__ State combined(unsigned output) const {
-    return Op::of_states(states + output, kChains > 1 ? kChains : kThreadsPerOutput, kOutputs);
-  }
 };
 
 /// kThreads is a power of two. kRepeats: a block makes several outputs, one after the other; to_all() and clusters are
@@ -137,12 +95,18 @@ class Combine {
   static_assert((kThreads & (kThreads - 1)) == 0 && (kClusterBlocks == 1 || kGrid == Grid::none));
   static_assert(kThreads >= kWarpThreads || (kClusterBlocks == 1 && kGrid == Grid::none && kTail == Tail::warp));
 
-  /// Combines kCount States that lie side by side in shared memory, in lane 0. Every lane of the warp calls it.
+  /// Combines kCount States that lie side by side in shared memory, in lane 0; if kFoldsWarps, in all lanes. Every lane
+  /// of the warp calls it.
   template <unsigned kCount>
   __device__ State first_of(const State* states) const {
-    constexpr bool kByInstruction = kHasWarpInstructions && Op::kWarpInstruction != WarpInstruction::none;
     const unsigned lane = threadIdx.x % kWarpThreads;
-    return lanes_reduce<Op, kByInstruction ? kWarpThreads : kCount>(lane < kCount ? states[lane] : op_.identity(), op_);
+    if constexpr (kFoldsWarps<Op>) {
+      constexpr unsigned kFolded = kCount < kMostFolded ? kCount : kMostFolded, kLeft = kCount / kFolded;
+      return Op::template in_all_lanes<kLeft>(fold_in_halves<Op, kFolded>(states + lane % kLeft, kLeft));
+    } else {
+      constexpr unsigned kLanesOfThem = kByInstruction<Op> ? kWarpThreads : kCount;
+      return lanes_reduce<Op, kLanesOfThem>(lane < kCount ? states[lane] : op_.identity(), op_);
+    }
   }
 
   /// True in the first of the block's threads that share an output.
@@ -157,7 +121,7 @@ class Combine {
       if constexpr (kRepeats) __syncwarp();  // else ptxas adds code for lanes that the last output drove apart
       state = lanes_reduce<Op, kLanes>(state, op_);
       if constexpr (kWarps > 1) {
-        __shared__ State of_warp[kWarps];
+        alignas(16) __shared__ State of_warp[kWarps];
         if (threadIdx.x % kWarpThreads == 0) of_warp[threadIdx.x / kWarpThreads] = state;
         __syncthreads();
         if (threadIdx.x < kWarpThreads) state = first_of<kWarps>(of_warp);
@@ -168,7 +132,10 @@ class Combine {
 
   /// True in the first thread of the cluster.
   __device__ bool in_cluster(State& state) const {
-    if (kExchange == Exchange::receipts && threadIdx.x < kWarpThreads) state = shuffle_from(state, 0u);
+    constexpr bool kInFirstWarp = kFoldsWarps<Op> && kWarps > 1;  // in_block() left the State in all of its lanes
+    if constexpr (kInFirstWarp && kRepeats) __syncwarp();  // they have read what is in shared memory
+    if (kExchange == Exchange::receipts && !kInFirstWarp && threadIdx.x < kWarpThreads)
+      state = shuffle_from(state, 0u);
     const State* const states = Cluster::of_blocks(state, outputs_, 1);
     const bool is_first_warp = rank_in_cluster() == 0 && threadIdx.x < kWarpThreads;
     if (is_first_warp) state = first_of<kClusterBlocks>(states);

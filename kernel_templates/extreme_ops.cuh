@@ -15,6 +15,7 @@ template <class In, class Acc, class Index, bool kIgnoreNan>
 struct MinMax : Reduction<MinMax<In, Acc, Index, kIgnoreNan>, In, Extremes<Acc>, Index> {
   using State = Extremes<Acc>;
   static constexpr bool kIdempotent = true;
+  static constexpr bool kCombinesFast = true;
 
   static __device__ State identity() { return {bound_of<true, Acc, In>(), bound_of<false, Acc, In>()}; }
   static __device__ State combine(State a, State b) {

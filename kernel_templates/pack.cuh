@@ -69,6 +69,16 @@ __device__ Array<Pack<T, kElements>, kPacks> launder(const Pack<T, kElements> (&
   });
 }
 
+/// Has the GPU compiler compute a number here, not where it is used.
+template <class T>
+__device__ void settle(T& number) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+#ifndef HONE_HOST_DEVICE
+  if constexpr (sizeof(T) == 4) asm volatile("" : "+r"(number));
+  else asm volatile("" : "+l"(number));
+#endif
+}
+
 /// Two elements with the same index, one from each of two arrays.
 template <class T>
 struct Pair {

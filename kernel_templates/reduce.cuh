@@ -50,14 +50,13 @@ struct Reduce {
   /// With Grid::none there is a single block, or a single cluster.
   template <Grid kGrid, unsigned kClusterBlocks = 1, bool kReadsLines = false>
   static __device__ void reduce(const ReduceArguments& arguments) {
+    // The arguments tell what is to be read, so that is known before the wait for the kernels ahead.
+    auto range = Range::of(Range::Source::from(arguments.in), static_cast<Index>(arguments.n));
+    settle(range.head);
+    settle(range.packs);
     Combine<Op, kBlockThreads, kClusterBlocks, kGrid, false, kTail, Exchange::receipts> combine;
-    const auto range = Range::of(Range::Source::from(arguments.in), static_cast<Index>(arguments.n));
     State state = Op::identity();
-    // A short array in short tiles would wait twice, for the loop's tile and for what is behind it. Longer tiles have
-    // all of it in the tail.
-    constexpr bool kSinglesFirst = kGrid == Grid::none && kUnroll <= 2;
-    range.template accumulate_share<Op, kBlockThreads, kUnroll, kReadsLines, kSinglesFirst>(state, threadIdx.x,
-                                                                                           blockIdx.x, gridDim.x);
+    range.template accumulate_share<Op, kBlockThreads, kUnroll, kReadsLines>(state, threadIdx.x, blockIdx.x, gridDim.x);
     if (combine.to_first(state, arguments.workspace, blockIdx.x)) write(state, arguments);
   }
 

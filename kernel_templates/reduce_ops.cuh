@@ -9,6 +9,7 @@ template <class Map, class Monoid, class End, class In, class Acc, class Index, 
 struct MapReduce : Reduction<MapReduce<Map, Monoid, End, In, Acc, Index, kIgnoreNan>, In, Acc, Index> {
   static constexpr bool kInWord = kSame<Acc, int> || kSame<Acc, unsigned>;
   static constexpr WarpInstruction kWarpInstruction = kInWord ? Monoid::kWarpInstruction : WarpInstruction::none;
+  static constexpr bool kCombinesFast = true;
   static constexpr bool kIdempotent = !kSame<Monoid, monoid::Plus> && !kSame<Monoid, monoid::Times>;
 
   /// Within a pack of at most 16 elements, sums of small integers, and products that fit, are computed in 32 bits.

@@ -38,6 +38,9 @@ struct Reduction {
   static constexpr bool kIdempotent = false;  ///< accumulating an element twice changes nothing
   static constexpr bool kHasNeutral = false;  ///< neutral() is an element that changes no State
 
+  /// Combining two States takes a few instructions, less than a shuffle.
+  static constexpr bool kCombinesFast = false;
+
   /// Computing a tile takes about as long as loading it: worth double buffering in registers.
   static constexpr bool kComputeBound = false;
 
@@ -102,6 +105,7 @@ struct Fused : Reduction<Fused<First, Others...>, typename First::In,
   using Index = typename First::Index;
   using State = FusedState<typename First::State, typename Rest::State>;
   static constexpr bool kIdempotent = First::kIdempotent && Rest::kIdempotent;
+  static constexpr bool kCombinesFast = First::kCombinesFast && Rest::kCombinesFast;
   static constexpr bool kComputeBound = First::kComputeBound || Rest::kComputeBound;
 
   static __device__ State identity() { return {First::identity(), Rest::identity()}; }

@@ -2,6 +2,9 @@
 // threads and blocks, so that a missing barrier changes a result.
 #include "tests/runtime/host_device/host_kernel.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include <fmt/format.h>
 
 #include "runtime/jit/embedded_sources.h"
@@ -33,6 +36,16 @@ struct SumModulo {{
   }}
 }};
 using Sum = hone::Sum<int, unsigned, unsigned, false>;
+
+/// Every order of combination has a result of its own.
+template <bool kFast>
+struct Ordered : hone::Reduction<Ordered<kFast>, int, unsigned, unsigned> {{
+  static constexpr bool kCombinesFast = kFast;
+  static unsigned identity() {{ return 1; }}
+  static unsigned combine(unsigned a, unsigned b) {{ return 31 * a + 17 * b + a * b; }}
+}};
+using Folded = Ordered<true>;
+using Shuffled = Ordered<false>;
 using Max = hone::Max<int, int, unsigned, false>;
 
 extern "C" __global__ void entry(unsigned* out, void* workspace, unsigned outputs, unsigned modulus) {{
@@ -55,7 +68,7 @@ struct Case {
   bool to_all = false;
 };
 
-constexpr Shape kShape{.grid = {3}, .block = {128}};
+constexpr unsigned kBlockThreads = 128;
 constexpr unsigned kModulus = 97;
 constexpr unsigned kUnwritten = ~0u;
 
@@ -70,12 +83,14 @@ Binary compile(const Case& each, unsigned outputs) {
   return make_host_device()->compile({"test unit", source, {headers.begin(), headers.end()}, {"entry"}});
 }
 
-std::vector<unsigned> run(const Binary& binary, unsigned outputs, HostOrder order) {
+std::vector<unsigned> run(const Binary& binary, unsigned outputs, HostOrder order,
+                          unsigned block_threads = kBlockThreads) {
   const auto device = make_host_device(HostOptions{.sm_count = 1, .compiler = {}, .order = order});
   const HostKernel kernel(device, binary);
-  const DeviceVector<unsigned> out(device, std::vector<unsigned>(outputs * 3 * 128, kUnwritten));
+  const DeviceVector<unsigned> out(device, std::vector<unsigned>(outputs * 3 * block_threads, kUnwritten));
   const DeviceVector<unsigned> workspace(device, std::vector<unsigned>(64));
-  kernel.launch(kShape, out.data(), static_cast<void*>(workspace.data()), outputs, kModulus);
+  kernel.launch({.grid = {3}, .block = {block_threads}}, out.data(), static_cast<void*>(workspace.data()), outputs,
+                kModulus);
   EXPECT_EQ(workspace.values()[0], 0u) << "the ticket is left as it was";
   return out.values();
 }
@@ -121,6 +136,19 @@ TEST_F(Combine, OfABlockIsInItsFirstThread) {
   expect_results({.threads = 128, .op = "SumModulo"});
 }
 
+/// So results do not depend on which of the two the compiler was told to do.
+TEST_F(Combine, WarpsAreFoldedInTheOrderOfTheirShuffles) {
+  for (const unsigned threads : {64u, 128u, 256u, 512u, 1024u})
+    for (const unsigned outputs : {1u, 2u}) {
+      const auto results = [&](const std::string& op) {
+        return run(compile({.threads = threads, .op = op}, outputs), outputs, {}, threads);
+      };
+      const std::vector<unsigned> folded = results("Folded");
+      EXPECT_EQ(folded, results("Shuffled")) << threads << " threads, " << outputs << " outputs";
+      EXPECT_EQ(std::count(folded.begin(), folded.end(), kUnwritten), outputs * 3 * (threads - 1));
+    }
+}
+
 TEST_F(Combine, ToAllReachesEveryThreadThatSharesTheOutput) {
   for (const unsigned threads : {1u, 8u, 128u}) expect_results({.threads = threads, .to_all = true});
   expect_results({.threads = 128, .op = "SumModulo", .to_all = true});
@@ -135,6 +163,28 @@ TEST_F(Combine, OfAGridIsInTheLastBlock) {
       std::erase(results, kUnwritten);
       EXPECT_THAT(results, testing::ElementsAre(384u * 383 / 2));
     }
+  }
+}
+
+/// More of them than the threads of a block load at once.
+TEST_F(Combine, EveryPublishedPartialCounts) {
+  for (const unsigned partials : {1u, 7u, 32u, 130u, 300u}) {
+    constexpr char kSum[] = R"(
+#include "combine.cuh"
+#include "reduce_ops.cuh"
+using Sum = hone::Sum<int, unsigned, unsigned, false>;
+extern "C" __global__ void entry(unsigned* out, const unsigned* partials, unsigned count) {
+  out[threadIdx.x] = hone::combine_published<Sum>(partials, threadIdx.x, count, blockDim.x, 2);
+})";
+    const auto headers = embedded::kernel_templates();
+    const auto device = make_host_device();
+    const HostKernel kernel(device, device->compile({"test unit", kSum, {headers.begin(), headers.end()}, {"entry"}}));
+    std::vector<unsigned> values(2 * partials, 1000000);  // every second one is a partial
+    for (unsigned p = 0; p < partials; ++p) values[2 * p] = p + 1;
+    const DeviceVector<unsigned> of_blocks(device, values), out(device, std::vector<unsigned>(32));
+    kernel.launch({.block = {32}}, out.data(), of_blocks.data(), partials);
+    const std::vector<unsigned> sums = out.values();
+    EXPECT_EQ(std::accumulate(sums.begin(), sums.end(), 0u), partials * (partials + 1) / 2) << partials;
   }
 }
 
