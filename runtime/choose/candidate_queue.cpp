@@ -18,13 +18,15 @@ Prediction predict_compiled(const DeviceFacts& facts, const Problem& problem, co
 }
 
 /// Why a candidate that was asked for by name cannot be measured; none if it can.
-Reason why_impossible(const Problem& problem, const Candidate& candidate, const CompiledPolicy& compiled,
-                      std::size_t workspace_bytes) {
+Reason why_impossible(const DeviceFacts& facts, const Problem& problem, const Candidate& candidate,
+                      const CompiledPolicy& compiled, std::size_t workspace_bytes) {
   const WorkShape shape = problem.family->shape(problem, compiled.policy);
   const std::size_t workspace = problem.family->workspace_bytes(problem, candidate);
   if (compiled.resident_blocks == 0) return ReasonCode::no_block_fits;
   if (shape.one_block && candidate.geometry.max_blocks != shape.cluster_blocks)
     return {ReasonCode::other_grid, {double(shape.cluster_blocks)}};
+  if (shape.cooperative && candidate.geometry.max_blocks != facts.sm_count)
+    return {ReasonCode::other_grid, {double(facts.sm_count)}};
   if (workspace > workspace_bytes)
     return {ReasonCode::workspace, {static_cast<double>(workspace), static_cast<double>(workspace_bytes)}};
   return {};
@@ -44,7 +46,7 @@ CandidateList list_named(const DeviceFacts& facts, const Problem& problem, const
     if (candidate.policy != compiled.policy) continue;
     if (candidate.geometry.max_blocks == 0) return list_all(facts, problem, compiled, options);
     Trial trial{.candidate = candidate, .resources = compiled.resources, .resident_blocks = compiled.resident_blocks};
-    trial.reason = why_impossible(problem, candidate, compiled, options.workspace_bytes);
+    trial.reason = why_impossible(facts, problem, candidate, compiled, options.workspace_bytes);
     const bool is_possible = trial.reason.empty();
     if (is_possible) {
       const Prediction prediction = predict_compiled(facts, problem, candidate, compiled);

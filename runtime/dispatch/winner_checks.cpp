@@ -37,6 +37,9 @@ Reason launch_fault(const DeviceFacts& facts, const ProblemClass& problem_class,
   if (shape.one_block && blocks != shape.cluster_blocks)
     return fmt::format("it has {} blocks, and {} is launched as {}", blocks,
                        family.space().to_string(candidate.policy), shape.cluster_blocks);
+  if (shape.cooperative && blocks != facts.sm_count)
+    return fmt::format("it has {} blocks, and {} is launched as one on each of {} SMs", blocks,
+                       family.space().to_string(candidate.policy), facts.sm_count);
   if (blocks > Geometry::kMostBlocks)
     return fmt::format("it has {} blocks, and a grid has at most {}", blocks, Geometry::kMostBlocks);
   const std::size_t bytes = family.workspace_bytes(problem_class, candidate);

@@ -102,7 +102,7 @@ class LayoutFamily : public Base {
     return with_layout(problem, policy, [](const auto& layout) {
       WorkShape shape = layout.shape();
       shape.block_threads = layout.block_threads;
-      shape.dependent_launch = true;
+      shape.dependent_launch = !shape.cooperative;
       if constexpr (requires { layout.cluster_blocks; }) shape.cluster_blocks = layout.cluster_blocks;
       return shape;
     });

@@ -61,6 +61,7 @@ std::vector<Geometry> sweeping_geometries(const DeviceFacts& facts, const WorkSh
 std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks) {
   if (shape.one_block) return {{.max_blocks = shape.cluster_blocks}};
   const std::int64_t sms = facts.sm_count;
+  if (shape.cooperative) return {{.max_blocks = sms}};
   const Geometry block_per_tile{.max_blocks = Geometry::kMostBlocks / sms * sms};
   if (shape.one_block_per_tile) return {block_per_tile};
   if (model_constants(facts).block_share_bytes > 0) return sweeping_geometries(facts, shape, resident_blocks * sms);

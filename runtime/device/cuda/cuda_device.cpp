@@ -256,7 +256,7 @@ void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream strea
   for (int i = 0; i < launch.arguments.count(); ++i) {
     pointers[static_cast<std::size_t>(i)] = const_cast<void*>(launch.arguments.value(i));  // CUDA only reads them
   }
-  std::array<CUlaunchAttribute, 2> attributes;
+  std::array<CUlaunchAttribute, 3> attributes;
   CUlaunchConfig config{.gridDimX = launch.grid.x,
                         .gridDimY = launch.grid.y,
                         .gridDimZ = launch.grid.z,
@@ -278,7 +278,7 @@ void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream strea
     function = reinterpret_cast<CUfunction>(cuda_kernel(kernel));
   }
   std::optional<DependentLaunch> dependent;
-  if (launch.dependent_launch && facts_.has_dependent_launch) dependent.emplace(stream);
+  if (launch.dependent_launch && !launch.cooperative && facts_.has_dependent_launch) dependent.emplace(stream);
   if (dependent && dependent->overlaps()) {
     CUlaunchAttribute& attribute = attributes[config.numAttrs++];
     attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
@@ -289,13 +289,19 @@ void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream strea
     attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     attribute.value.clusterDim = {launch.cluster_blocks, 1, 1};
   }
+  if (launch.cooperative) {
+    CUlaunchAttribute& attribute = attributes[config.numAttrs++];
+    attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    attribute.value.cooperative = 1;
+  }
   const cudaError_t status = runtime_error(driver.launch(&config, function, pointers.data(), nullptr));
   if (status != cudaSuccess) [[unlikely]] {
-    check(status, fmt::format("launching {}x{}x{} blocks of {}x{}x{} threads with {} bytes of dynamic shared memory in "
+    check(status, fmt::format("launching {}x{}x{} {} of {}x{}x{} threads with {} bytes of dynamic shared memory in "
                               "clusters of {} (cuda:{} allows {})",
-                              launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x, launch.block.y,
-                              launch.block.z, launch.dynamic_smem_bytes, launch.cluster_blocks, ordinal_,
-                              facts_.max_cluster_blocks));
+                              launch.grid.x, launch.grid.y, launch.grid.z,
+                              launch.cooperative ? "blocks that have to be resident at once" : "blocks", launch.block.x,
+                              launch.block.y, launch.block.z, launch.dynamic_smem_bytes, launch.cluster_blocks,
+                              ordinal_, facts_.max_cluster_blocks));
   }
   if (dependent) dependent->enqueued();
 }

@@ -269,6 +269,10 @@ void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) co
     reject(fmt::format("clusters of {} blocks; it has no thread-block clusters (DeviceFacts::max_cluster_blocks is 0)",
                        launch.cluster_blocks));
   }
+  if (const std::uint64_t blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+      launch.cooperative && blocks > static_cast<std::uint64_t>(facts_.sm_count)) {
+    reject(fmt::format("a cooperative grid of {} blocks; it runs {} at once", blocks, facts_.sm_count));
+  }
   const std::size_t smem_bytes = kernel.module->static_smem_bytes() + launch.dynamic_smem_bytes;
   if (smem_bytes > static_cast<std::size_t>(facts_.smem_bytes_per_block_optin)) {
     reject(fmt::format("{} bytes of shared memory per block; {} are possible", smem_bytes,

@@ -135,6 +135,10 @@ struct Launch {
   /// DeviceFacts::max_cluster_blocks fails.
   unsigned cluster_blocks = 1;
 
+  /// Cooperative launch: all blocks are resident at once, so that they may wait for each other. A launch with more
+  /// blocks than the device has room for fails. It never overlaps the launch ahead.
+  bool cooperative = false;
+
   Arguments arguments;
 };
 

@@ -45,6 +45,7 @@ struct WorkShape {
   bool uses_last_block_ticket = false;  ///< the last block combines partials: a ticket, a fence and a reload
   bool dependent_launch = false;        ///< launches overlap those ahead in the stream (Launch::dependent_launch)
   int cluster_blocks = 1;               ///< blocks of a thread-block cluster
+  bool cooperative = false;             ///< blocks wait for each other, one on each SM (Launch::cooperative)
   double traffic = 1;  ///< bytes of DRAM traffic ÷ KernelFamily::bytes_moved(): above 1 if elements are read twice
 
   /// Blocks share no output, so the grid may have one block per tile instead of being persistent.

@@ -114,6 +114,28 @@ TEST_F(CudaDeviceTest, DependentLaunchesSeeTheWorkAheadOfThem) {
   EXPECT_THAT(fetch(memory, 100), Each(120));
 }
 
+TEST_F(CudaDeviceTest, BlocksOfACooperativeGridAreResidentAtOnceOrRefused) {
+  const std::unique_ptr<Module> module = load(R"(extern "C" __global__ void meet(unsigned* arrived) {
+  if (threadIdx.x != 0) return;
+  const unsigned before = atomicAdd(arrived, 1);
+  while (atomicAdd(arrived, 0) < (before / gridDim.x + 1) * gridDim.x) {}
+}
+)", {"meet"});
+  const Array<unsigned> memory = allocate<unsigned>(1);
+  device_->fill_bytes(memory.get(), 0, sizeof(unsigned), stream_);
+  const auto sms = static_cast<unsigned>(device_->facts().sm_count);
+  Launch launch = launch_of(sms, 1024, memory.get());
+  launch.cooperative = true;
+  launch.dependent_launch = true;  // which it is not then
+  for (int i = 0; i < 3; ++i) device_->launch(module->kernel(0), launch, stream_);
+  EXPECT_THAT(fetch(memory, 1), Each(3 * sms));
+  const auto graph = device_->capture(stream_, [&] { device_->launch(module->kernel(0), launch, stream_); });
+  device_->replay(*graph, stream_);
+  EXPECT_THAT(fetch(memory, 1), Each(4 * sms));
+  launch.grid.x = 3 * sms;
+  EXPECT_THROW(device_->launch(module->kernel(0), launch, stream_), Error);
+}
+
 TEST_F(CudaDeviceTest, LaunchesClustersUpToTheLargest) {
   const int most = device_->facts().max_cluster_blocks;
   if (most == 0) GTEST_SKIP() << "needs compute capability 9.0";

@@ -86,6 +86,24 @@ TEST(HostDevice, ImpossibleLaunchesAreRefused) {
   kernel.launch({.dependent_launch = true}, 1);  // nothing runs ahead of it here
 }
 
+TEST(HostDevice, BlocksOfACooperativeGridRunAtOnce) {
+  HostOptions options = usual_host_options();
+  options.sm_count = 3;
+  const auto device = make_host_device(options);
+  const HostKernel kernel(device, R"(extern "C" __global__ void entry(unsigned* arrived) {
+  if (threadIdx.x == 0) {
+    atomicAdd(arrived, 1u);
+    while (atomicAdd(arrived, 0u) < gridDim.x) __nanosleep(20);
+  }
+}
+)");
+  const DeviceBuffer arrived(device, sizeof(unsigned));
+  device->fill_bytes(arrived.data(), 0, sizeof(unsigned), nullptr);
+  kernel.launch({.grid = {3}, .cooperative = true}, arrived.data());
+  EXPECT_EQ(*arrived.as<unsigned>(), 3u);
+  EXPECT_THAT(kernel.failure({.grid = {4}, .cooperative = true}, arrived.data()), Names("cooperative", "4", "3"));
+}
+
 TEST(HostDevice, TimesWork) {
   const auto device = make_host_device();
   int runs = 0;

@@ -47,6 +47,7 @@ struct Shape {
   std::uint32_t dynamic_smem_bytes = 0;
   bool dependent_launch = false;
   unsigned cluster_blocks = 1;
+  bool cooperative = false;
 };
 
 /// A compiled and loaded kernel called `entry`.
@@ -65,7 +66,8 @@ class HostKernel {
   template <class... Arguments>
   void launch(const Shape& shape, Arguments... arguments) const {
     Launch launch{.grid = shape.grid, .block = shape.block, .dynamic_smem_bytes = shape.dynamic_smem_bytes,
-                  .dependent_launch = shape.dependent_launch, .cluster_blocks = shape.cluster_blocks, .arguments = {}};
+                  .dependent_launch = shape.dependent_launch, .cluster_blocks = shape.cluster_blocks,
+                  .cooperative = shape.cooperative, .arguments = {}};
     (launch.arguments.push(arguments), ...);
     device_->launch(kernel(), launch, nullptr);
   }

@@ -62,6 +62,11 @@ TEST(Geometries, AreTheSameNumberOfBlocksForEverySm) {
   EXPECT_EQ(grids(h100_facts(), shape, 1), (Grids{132, 264, 396, 528}));
 }
 
+TEST(Geometries, OfACooperativeGridAreOneBlockOnEachSm) {
+  EXPECT_EQ(grids(h100_facts(), {.block_threads = 256, .tiles = 7, .cooperative = true}, 4),
+            std::vector<std::int64_t>{132});
+}
+
 TEST(Geometries, NeverRepeat) {
   const WorkShape shape{.block_threads = 256};
   for (int resident = 1; resident <= 32; ++resident) {

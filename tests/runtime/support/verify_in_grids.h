@@ -18,10 +18,12 @@ namespace hone {
 
 /// Returns "" if `policy`, whose code is `module`, is right on each problem, else the first fault. On a GPU, every kind
 /// of input meets every grid. On the host device, where each thread is a fiber, kinds and grids take turns until each
-/// was run for the problem: kinds try the arithmetic of elements, grids the division of the work.
+/// was run for the problem: kinds try the arithmetic of elements, grids the division of the work. A cooperative grid
+/// has a block on each SM instead.
 inline std::string verify_in_grids(Device& device, Workload& workload, const Policy& policy,
                                    const std::shared_ptr<const Module>& module, const std::vector<Problem>& problems,
-                                   const std::vector<std::int64_t>& grids, void* workspace) {
+                                   std::vector<std::int64_t> grids, void* workspace) {
+  if (problems.front().family->shape(problems.front(), policy).cooperative) grids = {device.facts().sm_count};
   const bool is_host = device.facts().kind == "host";
   for (std::size_t p = 0; p < problems.size(); ++p) {
     const Problem& problem = problems[p];
