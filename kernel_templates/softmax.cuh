@@ -2,7 +2,7 @@
 //
 // The threads of a row are kGroup neighbouring lanes (1 … 32), with kRows rows at once; a block; or a cluster of
 // blocks, which exchange partials through DSMEM. They hold it in registers or shared memory; what exceeds that is read
-// twice. With chunks, a row has many blocks (row_chunks.cuh, row_pipeline.cuh).
+// twice. With chunks, a row has many blocks (row_chunks.cuh, row_pipeline.cuh, row_held.cuh).
 //
 // A grid-stride loop over rows. May be in place. The order of additions depends only on the shape, the grid and the
 // pointers' alignment. Constraints: kBlockThreads is a power of two, at least a warp; kGroup one, at most a warp.
@@ -92,10 +92,9 @@ struct Softmax {
   /// The State of a chunk of a row, for row_chunks.cuh and row_pipeline.cuh.
   template <unsigned kTile>
   static __device__ State chunk_state(const Row& chunk, const Rows& all, CombineBlock& combine) {
-    SoftmaxSums<Types> sums = chunk.start(all.scale);
-    chunk.add_singles(sums, all.scale);
+    Sums sums = sums_of_singles(chunk, all);
     add_packs<kTile>(sums, chunk, chunk.first, all.scale);
-    return combine.to_all(sums.state(0, all.scale));
+    return combine.to_all(state_of(sums, all));
   }
 
   /// The State of a row of `parts` chunks.
@@ -108,6 +107,39 @@ struct Softmax {
     const Results results(&state, all.scale);
     write_packs<kTile>(results, chunk, chunk.first);
     chunk.write_singles(results);
+  }
+
+  // Parts of these, for row_held.cuh.
+  using Op = typename Types::Scale;
+  using InPack = typename Types::InPack;
+  using Sums = SoftmaxSums<Types>;
+
+  static __device__ const Op& op(const Rows& all) { return all.scale; }
+
+  static __device__ Sums sums_of_singles(const Row& part, const Rows& all) {
+    Sums sums = part.start(all.scale);
+    part.add_singles(sums, all.scale);
+    return sums;
+  }
+  template <unsigned kTile>
+  static __device__ void add_held(Sums& sums, const auto& chunk, const Rows& all) {
+    auto p = chunk.first;
+    for (; chunk.after(p, kTile - 1) < chunk.end; p = chunk.after(p, kTile)) {
+      InPack tile[kTile];
+      unrolled<kTile>([&](unsigned u) { tile[u] = chunk.load(chunk.after(p, u)); });
+      sums.template add<false>(tile, all.scale);
+    }
+    for (; p < chunk.end; p = chunk.after(p, 1)) {
+      InPack tile[1] = {chunk.load(p)};
+      sums.template add<false>(tile, all.scale);
+    }
+  }
+  static __device__ State state_of(const Sums& sums, const Rows& all) { return sums.state(0, all.scale); }
+
+  static __device__ Results results_of(State state, const Rows& all) { return Results(&state, all.scale); }
+  template <unsigned kTile>
+  static __device__ void write_held(const auto& chunk, const Results& results) {
+    write_packs<kTile>(results, chunk, chunk.first);
   }
 };
 

@@ -20,10 +20,14 @@ struct SoftmaxArguments {
   unsigned long long rows, columns;
   long long in_pitch, out_pitch;  ///< in elements
   SoftmaxFactors<Acc> scale;
-  unsigned chunks;            ///< blocks per row; of canonical_softmax.cuh: chunks that a block holds
+  unsigned chunks;            ///< blocks per row; of canonical_softmax.cuh: chunks that a block holds; of row_held.cuh:
+                              ///< chunks of a block's part of a row
   unsigned packs_per_thread;  ///< in shared memory
-  unsigned lag;               ///< of row_pipeline.cuh, in rows
+  unsigned lag;               ///< of row_pipeline.cuh, in rows; of row_held.cuh: chunks in flight
   unsigned run_levels = 0;    ///< a warp holds 2^run_levels chunks; of canonical_softmax_rows.cuh: as in ReduceArguments
+  unsigned slots = 0;         ///< of row_held.cuh: places of a ring
+  unsigned slot_packs = 0;    ///< packs of each
+  unsigned part_packs = 0;    ///< of a row that a block holds
 };
 
 /// Softmax over the middle extent.

@@ -50,6 +50,12 @@ struct SoftmaxRow {
   __device__ InPack load_again(Index p) const { return load_streaming(address(p)); }
   __device__ const InPack* address(Index p) const { return reinterpret_cast<const InPack*>(in + range.head) + p; }
 
+  /// The packs from the last address of the output that begins a line of kLinePacks to its first pack.
+  template <unsigned kLinePacks>
+  __device__ unsigned packs_behind_line() const {
+    return elements_behind_alignment<kLinePacks * sizeof(OutPack)>(out + range.head) / Types::kElements;
+  }
+
   __device__ void store(Index p, const OutPack& pack) const {
     if (Types::kAligned || in_step) {
       store_streaming(reinterpret_cast<OutPack*>(out + range.head) + p, pack);

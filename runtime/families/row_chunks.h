@@ -38,7 +38,7 @@ struct RowChunks {
   std::int64_t tiles;          ///< of a row: loads of a whole block, which more chunks could not share out
   std::int64_t most_partials;  ///< that a workspace has room for
 
-  bool cuts_rows() const { return scope == Scope::grid; }
+  bool cuts_rows() const { return scope == Scope::grid && combine != Combine::held; }
   bool is_pipeline() const { return cuts_rows() && combine == Combine::pipeline; }
   int launches() const { return cuts_rows() && !is_pipeline() ? 2 : 1; }
 

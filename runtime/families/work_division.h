@@ -38,6 +38,7 @@ enum class Combine : std::int32_t {
   last_block,     ///< the block that takes the last ticket combines what all have published
   second_kernel,  ///< a second launch does
   pipeline,       ///< blocks publish and later read what others have published, in one launch
+  held,           ///< so do resident blocks, which hold their parts of rows in shared memory meanwhile
 };
 
 /// How the threads of a block are combined: the words of combine.cuh. With shared memory sums of 2^20 and 2^24
@@ -79,7 +80,8 @@ struct NamedValues {
 inline constexpr NamedValues<Scope, 4> scope_parameter{"scope", {"warp", "block", "cluster", "grid"}};
 inline constexpr NamedValues<Staging, 4> staging_parameter{"staging",
                                                                {"direct", "shared", "shifted", "strips"}};
-inline constexpr NamedValues<Combine, 3> combine_parameter{"combine", {"last_block", "second_kernel", "pipeline"}};
+inline constexpr NamedValues<Combine, 4> combine_parameter{"combine",
+                                                           {"last_block", "second_kernel", "pipeline", "held"}};
 inline constexpr NamedValues<Tail, 2> tail_parameter{"tail", {"warp", "shared"}};
 inline constexpr NamedValues<MinBlocks, 4> min_blocks_parameter{"min_blocks",
                                                            {"1", "unset", "1536_threads", "1024_threads"}};
@@ -89,9 +91,9 @@ inline Parameter cluster_parameter(std::vector<std::int32_t> blocks) {
   return ordinal("cluster_blocks", std::move(blocks)).only_if("scope", {Scope::cluster}).otherwise(1);
 }
 
-/// How a grid cuts rows into chunks that are read twice.
-inline Parameter chunks_parameter() {
-  return combine_parameter({Combine::second_kernel, Combine::pipeline})
+/// How the blocks of a grid share rows: in chunks that are read twice, or in parts that they hold.
+inline Parameter chunks_parameter(std::initializer_list<Combine> values) {
+  return combine_parameter(values)
       .only_if("scope", {Scope::grid})
       .otherwise(static_cast<std::int32_t>(Combine::second_kernel));
 }

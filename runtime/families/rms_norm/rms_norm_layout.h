@@ -61,7 +61,7 @@ struct RmsNormPolicy {
         PolicyField{&P::rows_per_thread,
                     ordinal("rows_per_thread", {1, 2, 4}).only_if("scope", {Scope::warp}).otherwise(1)},
         PolicyField{&P::cluster_blocks, cluster_parameter({2, 4, 8, 16})},
-        PolicyField{&P::combine, chunks_parameter()},
+        PolicyField{&P::combine, chunks_parameter({Combine::second_kernel, Combine::pipeline})},
         PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
         PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared, Staging::shifted})
                                      .only_if("scope", {Scope::block, Scope::cluster})},

@@ -115,6 +115,7 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
     return {ReasonCode::device_smem, {static_cast<double>(smem), double(facts.smem_bytes_per_block_optin)}};
   return first_reason(
       {reason_if(combine == Combine::pipeline, "reproducible rows are in no pipeline"),
+       reason_if(combine == Combine::held, "reproducible rows are not held by grids"),
        reason_if(is_in_shared && smem_bytes(last_of(problem, 1)) > most_smem, "shared memory does not hold the row"),
        reason_if(is_in_shared && scope == Scope::warp && threads_per_row != 32,
                  "a warp holds a row in shared memory, not fewer lanes"),

@@ -33,11 +33,22 @@ constexpr double kExchangeLatencies = 0.5, kExchangeLatenciesOfBlock = 0.3;
 /// 3.6, and eight of 2^20 take clusters of eight such blocks 23.9 µs, a grid 19.8 (H100, CUDA 13.0, 2026-11-26).
 constexpr double kElementInstructions = 22;
 
+/// Rows of fewer bytes are held by clusters.
+constexpr std::int64_t kLeastHeldBytes = std::int64_t{3} << 19;
+
+/// The memory latencies that a grid which holds rows takes longer than a copy: until its first row is known to all
+/// blocks, after its last, and where blocks wait for each other. 64 rows of 2^20 f16 and f32 take 104 and 197 µs, 16 of
+/// 3000017 f16 and f32 79 and 147, where copies take 92, 180, 67 and 131 (H100, CUDA 13.0, 2026-11-26).
+constexpr double kHeldLatencies = 28;
+
 /// A policy on a problem.
 struct Layout : SoftmaxRowLayout {
   using SoftmaxRowLayout::SoftmaxRowLayout;
 
   bool is_in_shared() const { return is_of_blocks() && smem_kib > 0; }
+
+  /// Threads that read packs of a chunk together.
+  std::int64_t kernel_threads() const { return is_held() ? HeldRows::group_threads(block_threads) : block_threads; }
 
   Reason is_valid(const DeviceFacts& facts) const {
     const std::int64_t most_rows = last_of(problem, 0), longest = last_of(problem, 1);
@@ -51,19 +62,33 @@ struct Layout : SoftmaxRowLayout {
          reason_if(is_in_tiles() && is_aligned, "tiles in shared memory are of misaligned rows"),
          reason_if(is_in_tiles() && elements_each > kMostElementsEach,
                    "a lane has more elements than the registers hold"),
-         row_chunks(most_rows, longest).is_valid()});
+         row_chunks(most_rows, longest).is_valid(), is_held() ? held_is_valid(facts, most_rows, longest) : Reason()});
+  }
+
+  Reason held_is_valid(const DeviceFacts& facts, std::int64_t most_rows, std::int64_t longest) const {
+    return first_reason(
+        {reason_if(pack_in_bytes() != HeldRows::kPackBytes, "held are rows whose packs have 16 bytes"),
+         reason_if(block_threads < 512, "a block has too few warps for the roles that hold rows"),
+         held_rows(longest, facts.sm_count)
+             .is_valid(facts, most_rows, static_cast<std::int64_t>(traits.state_bytes()))});
   }
 
   Unit unit() const {
     const bool is_wide = needs_wide_index(problem, 0) || needs_wide_index(problem, 1);
     Unit unit;
     unit.source = fmt::format(
-        "#include \"{}\"\n\n"
+        "#include \"{}\"\n"
+        "{}\n"
         "using Types = hone::SoftmaxTypes<{}, {}, {}, {}>;\n"
         "using Kernel = hone::Softmax<Types, {}>;\n"
         "static_assert(Types::kElements == {} && sizeof(Types::State) == {}, \"host and device disagree\");\n",
-        is_in_tiles() ? "softmax_tiles.cuh" : "softmax.cuh", traits.type_list(), index_type(is_wide),
-        traits.is_log, is_aligned, block_threads, traits.pack_elements, traits.state_bytes());
+        is_in_tiles() ? "softmax_tiles.cuh" : "softmax.cuh", is_held() ? "#include \"row_held.cuh\"\n" : "",
+        traits.type_list(), index_type(is_wide), traits.is_log, is_aligned,
+        kernel_threads(), traits.pack_elements, traits.state_bytes());
+    if (is_held()) {
+      HeldRows::add_to(unit, packs_per_thread, block_threads, min_blocks);
+      return unit;
+    }
     if (cuts_rows()) {
       row_chunks().add_to(unit, packs_per_thread, block_threads, min_blocks);
       return unit;
@@ -84,17 +109,21 @@ struct Layout : SoftmaxRowLayout {
     WorkShape shape{.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns)),
                     .tiles = tiles(),
                     .launches = row_chunks().launches(),
-                    .independent_blocks = !cuts_rows(),
+                    .cooperative = is_held(),
+                    .independent_blocks = scope != Scope::grid,
                     .thread_gbps = traits.thread_gbps()};
     if (cluster_blocks > 1) {
       shape.round_latencies = kClusterLatencies;
       if (is_in_shared())
         shape.pipeline_fill_latencies = kExchangeLatencies + kExchangeLatenciesOfBlock * cluster_blocks;
     }
-    if (!cuts_rows())
+    if (scope != Scope::grid)
       shape.instructions_per_byte = kElementInstructions / static_cast<double>(traits.in_bytes + traits.out_bytes);
     row_chunks().add_to(shape);
-    if (cuts_rows()) {
+    if (is_held()) {
+      shape.bytes_in_flight_per_block = std::min(HeldRows::kInFlightBytes, std::int64_t{ring_kib} * 1024);
+      shape.pipeline_fill_latencies = kHeldLatencies;
+    } else if (cuts_rows()) {
       shape.bytes_in_flight_per_block = block_threads * packs_per_thread * pack_in_bytes();
       // A pipeline reads its chunks a second time from L2, but that takes as long: 16 rows of 2^20 f32, 63.9 µs, where
       // two kernels take 74.6 and the bytes once 44.6 (H100, CUDA 13.0, 2026-11-25).
@@ -116,6 +145,7 @@ struct Layout : SoftmaxRowLayout {
 
   void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const {
     with_accumulator(traits, [&]<class Acc>(Acc) {
+      const HeldRows held = held_rows(columns, grid(max_blocks));
       const SoftmaxArguments<Acc> arguments{
           .in = buffers[0],
           .out = buffers[1],
@@ -125,18 +155,24 @@ struct Layout : SoftmaxRowLayout {
           .in_pitch = SoftmaxBase::pitch(problem, 0),
           .out_pitch = SoftmaxBase::pitch(problem, 1),
           .scale = softmax_factors<Acc>(problem),
-          .chunks = static_cast<unsigned>(chunks(max_blocks)),
+          .chunks = static_cast<unsigned>(is_held() ? held.chunks : chunks(max_blocks)),
           .packs_per_thread = static_cast<unsigned>(shared_packs(packs())),
-          .lag = static_cast<unsigned>(row_chunks().lag(grid(max_blocks)))};
-      for (int entry = 0; entry < row_chunks().launches(); ++entry)
-        add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks).dynamic_smem_bytes =
-            static_cast<std::uint32_t>(smem_bytes(columns));
+          .lag = static_cast<unsigned>(is_held() ? held.in_flight : row_chunks().lag(grid(max_blocks))),
+          .slots = static_cast<unsigned>(held.slots),
+          .slot_packs = static_cast<unsigned>(held.slot_packs),
+          .part_packs = static_cast<unsigned>(held.part_packs)};
+      for (int entry = 0; entry < row_chunks().launches(); ++entry) {
+        Launch& launch = add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks);
+        launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns));
+        launch.cooperative = is_held();
+      }
     });
   }
 
   std::int64_t longest_chain(std::int64_t max_blocks) const {
     // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
-    const std::int64_t threads = row_threads * at_least_one(chunks(max_blocks));
+    const std::int64_t threads = is_held() ? kernel_threads() * max_blocks
+                                           : row_threads * at_least_one(chunks(max_blocks));
     return divide_up(at_least_one(packs()), threads) + elements_each + 48;
   }
 };
@@ -153,12 +189,38 @@ struct View : PolicyView<Layout> {
   bool is_last_resort() const { return cluster_blocks == 1 && packs_per_thread == 8 && block_threads == 512; }
 };
 
-constexpr auto kPruneRules = joined(kChunkRules<View>, std::array<PruneRule<View>, 17>{{
+constexpr auto kPruneRules = joined(kChunkRules<View>, std::array<PruneRule<View>, 25>{{
+    {"threads of this device run one after the other, and hide no loads", kNotMeasured,
+     [](const View& v) { return v.is_held() && is_host(v.facts); }},
+    {"the one block of an SM may have all registers", kNotMeasured,
+     [](const View& v) { return v.is_held() && v.min_blocks != MinBlocks::one; }},
+    {"few warps of a block that holds rows take long for each",
+     "64 rows of 2^20 f16 and f32 take 110 and 200 µs by blocks of 512 threads, 104 and 197 by 1024; 16 of 3000017 f16 "
+     "82 and 79 (H100, CUDA 13.0, 2026-11-26)",
+     [](const View& v) {
+       return v.is_held() && v.block_threads < 1024 && v.traits.accumulator != DType::f64;
+     }},
+    {"rows that begin anywhere are too short to be held by a whole grid",
+     "31 rows of 1048577 f16 take 67 µs, and 59 by a pipeline; 16 of 3000017 f32 152, and 206 by two kernels (H100, "
+     "CUDA 13.0, 2026-11-26)",
+     [](const View& v) { return v.is_held() && !v.is_aligned && v.row_bytes < 2 * kLeastHeldBytes; }},
+    {"two or four packs of shared memory at once are enough of a choice", kNotMeasured,
+     [](const View& v) { return v.is_held() && v.packs_per_thread != 2 && v.packs_per_thread != 4; }},
+    {"a cluster holds so short a row, and its blocks wait for each other only",
+     "256 rows of 2^18 f16 take 248 µs by a grid of blocks of 512 threads, two of whose warps combined, where a copy "
+     "takes 92 (H100, CUDA 13.0, 2026-11-26)",
+     [](const View& v) { return v.is_held() && v.row_bytes < kLeastHeldBytes; }},
+    {"a larger ring fits the SM", kNotMeasured,
+     [](const View& v) { return v.is_held() && v.ring_kib * 1024 < v.facts.smem_bytes_per_block_optin / 2; }},
+    {"nothing can be loaded while blocks wait for each other", kNotMeasured,
+     [](const View& v) {
+       return v.is_held() && !v.held_rows(v.center_columns, v.facts.sm_count).fit_with_room();
+     }},
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"all that is held of a row is in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: min_blocks=1 brings 4 or 5 of 8 loads in flight to 8 in 3 of 18 units of "
      "chunks and pipelines, and none of 28 others",
-     [](const View& v) { return v.min_blocks != MinBlocks::unset && !v.cuts_rows(); }},
+     [](const View& v) { return v.min_blocks != MinBlocks::unset && v.scope != Scope::grid; }},
 
     {"registers for three quarters of the threads were tried for reproducible rows only", kNotMeasured,
      [](const View& v) { return v.min_blocks == MinBlocks::three_quarters; }},
@@ -216,7 +278,8 @@ const ParameterSpace& SoftmaxRowPolicy::space() {
       PolicyField{&P::threads_per_row,
                   ordinal("threads_per_row", {1, 2, 4, 8, 16, 32}).only_if("scope", {Scope::warp})},
       PolicyField{&P::cluster_blocks, cluster_parameter({2, 4, 8, 16})},
-      PolicyField{&P::combine, chunks_parameter()},
+      PolicyField{&P::combine, chunks_parameter({Combine::second_kernel, Combine::pipeline, Combine::held})},
+      PolicyField{&P::ring_kib, ordinal("ring_kib", {216, 88, 32}).only_if("combine", {Combine::held})},
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
       PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
                                    .only_if("scope", {Scope::warp, Scope::block, Scope::cluster})},
@@ -238,7 +301,7 @@ const KernelFamily& softmax_family() {
                    .scalar_names = {"scale"},
                    .operations = kSoftmaxOperations,
                    .kernels = {"softmax.cuh", "softmax_tiles.cuh", "row_chunks.cuh", "row_pipeline.cuh",
-                               "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}});
+                               "row_held.cuh", "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}});
   return family;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "runtime/families/row_chunks.h"
+#include "runtime/families/row_held.h"
 #include "runtime/families/softmax/softmax_base.h"
 #include "runtime/families/work_division.h"
 
@@ -16,6 +17,7 @@ struct SoftmaxRowPolicy {
   std::int32_t threads_per_row = 0;          ///< of a warp; 0: more than a warp
   std::int32_t cluster_blocks = 1;           ///< of a row
   Combine combine = Combine::second_kernel;  ///< of a grid
+  std::int32_t ring_kib = 0;                 ///< of each block of a grid that holds rows
   std::int32_t block_threads = 256;
   Staging staging = Staging::direct;  ///< where a row is held while it is used: in registers, or in shared memory
   std::int32_t packs_per_thread = 0;  ///< in registers, of all its rows; of chunks, loads at once
@@ -25,12 +27,13 @@ struct SoftmaxRowPolicy {
   bool is_group() const { return scope == Scope::warp && staging == Staging::direct; }
   bool is_in_tiles() const { return scope == Scope::warp && staging == Staging::shared; }  ///< softmax_tiles.cuh
   bool is_of_blocks() const { return scope == Scope::block || scope == Scope::cluster; }
-  bool cuts_rows() const { return scope == Scope::grid; }  ///< into chunks that are read twice
+  bool is_held() const { return scope == Scope::grid && combine == Combine::held; }  ///< row_held.cuh
+  bool cuts_rows() const { return scope == Scope::grid && !is_held(); }  ///< into chunks that are read twice
   bool is_pipeline() const { return cuts_rows() && combine == Combine::pipeline; }
   bool is_chunks() const { return cuts_rows() && !is_pipeline(); }
 
   /// However many rows and chunks a member has, its partial results are within SoftmaxTraits::most_partials().
-  std::size_t workspace_bytes(std::int64_t) const { return cuts_rows() ? kWorkspaceBytes : 0; }
+  std::size_t workspace_bytes(std::int64_t) const { return scope == Scope::grid ? kWorkspaceBytes : 0; }
 
   static const ParameterSpace& space();
 };
@@ -84,13 +87,14 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
   }
   std::int64_t smem_bytes(std::int64_t of_columns) const {
     if (is_in_tiles()) return tile_smem_bytes(of_columns);
+    if (is_held()) return std::int64_t{ring_kib} * 1024;
     if (smem_kib == 0) return 0;
     return shared_packs(of_columns / traits.pack_elements) * block_threads * pack_in_bytes();
   }
 
   /// Packs of a row that its threads hold together.
   std::int64_t held_packs(std::int64_t packs_of_row) const {
-    if (is_in_tiles()) return packs_of_row;
+    if (is_in_tiles() || is_held()) return packs_of_row;
     if (cuts_rows()) return 0;
     return row_threads * (smem_kib > 0 ? shared_packs(packs_of_row) : row_packs);
   }
@@ -98,6 +102,7 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
   /// Tiles of the grid-stride loop.
   std::int64_t tiles() const {
     if (scope == Scope::warp) return at_least_one(divide_up(rows, tile_rows()));
+    if (is_held()) return at_least_one(rows) * at_least_one(divide_up(packs(), HeldRows::kChunkPacks));
     return at_least_one(rows) * (cuts_rows() ? row_chunks().tiles : cluster_blocks);
   }
 
@@ -107,7 +112,13 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
     return {scope, combine, of_rows, at_least_one(divide_up(of_columns / traits.pack_elements, tile_packs)),
             traits.most_partials()};
   }
-  std::int64_t grid(std::int64_t max_blocks) const { return whole_clusters(max_blocks, tiles(), cluster_blocks); }
+  HeldRows held_rows(std::int64_t of_columns, std::int64_t blocks) const {
+    return {at_least_one(of_columns / traits.pack_elements), blocks, ring_kib};
+  }
+  std::int64_t grid(std::int64_t max_blocks) const {
+    if (is_held()) return max_blocks;
+    return whole_clusters(max_blocks, tiles(), cluster_blocks);
+  }
   std::int64_t chunks(std::int64_t max_blocks) const { return row_chunks().count(grid(max_blocks)); }
 };
 

@@ -6,6 +6,7 @@
 #include <hone/softmax.h>
 
 #include "runtime/choose/compiled.h"
+#include "runtime/device/host/host_device.h"
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/softmax/softmax_base.h"
 #include "runtime/jit/binary_memo.h"
@@ -253,6 +254,29 @@ TEST_F(SoftmaxResults, APipelineOfManyShortRowsEnds) {
   ASSERT_EQ(problem.family->is_valid(problem, *policy, device_->facts()).text(), "");
   verify_policies(problem, std::vector{*policy}, {8 * std::int64_t{device_->facts().sm_count}});
   if (!is_cuda()) verify_policies(problem, std::vector{*policy}, {1, 40});
+}
+
+/// Parts of many chunks and of none, more rows than a ring holds, states that its workspace keeps several times over,
+/// and rows that begin anywhere. The blocks of the host device run at once, one on each of its SMs.
+TEST_F(SoftmaxResults, RowsThatAGridHoldsAreRight) {
+  if (!is_cuda()) {
+    HostOptions options = usual_host_options();
+    options.sm_count = 3;
+    device_ = make_host_device(options);
+  }
+  const auto verify = [&](const Problem& problem, const std::string& policy_text) {
+    const std::optional<Policy> policy = problem.family->space().parse(policy_text);
+    ASSERT_TRUE(policy) << policy_text;
+    ASSERT_EQ(problem.family->is_valid(problem, *policy, device_->facts()).text(), "") << to_string(problem);
+    verify_policies(problem, std::vector{*policy}, {});
+  };
+  const std::string held = "scope=grid combine=held ring_kib=32 block_threads=", loads = " packs_per_thread=";
+  verify(softmax_problem({}, SoftmaxShape::rows(5, 20000)), held + "512" + loads + "2 min_blocks=1");
+  verify(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(70, 1001, {1003, 1002})),
+         held + "512" + loads + "4 min_blocks=1");
+  verify(softmax_problem({.dtype = DType::f64, .result = DType::bf16}, SoftmaxShape::rows(3, 6001)),
+         held + "512" + loads + "2 min_blocks=1");
+  verify(softmax_problem({}, SoftmaxShape::rows(33, 17)), held + "1024" + loads + "1 min_blocks=1");
 }
 
 TEST_F(SoftmaxResults, EmptyArraysAreLeftAlone) {

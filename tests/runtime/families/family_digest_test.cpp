@@ -53,6 +53,7 @@ TEST(FamilyDigest, CoversTheTemplatesThatUnitsIncludeAndNoOthers) {
   EXPECT_FALSE(uses(reduce_family(), "softmax.cuh"));
   EXPECT_FALSE(uses(reduce_family(), "reduce_rows.cuh"));
   EXPECT_TRUE(uses(softmax_family(), "row_pipeline.cuh"));
+  EXPECT_TRUE(uses(softmax_family(), "row_held.cuh"));
   EXPECT_TRUE(uses(rms_norm_family(), "row_pipeline.cuh"));
   EXPECT_FALSE(uses(softmax_family(), "reduce_rows.cuh"));
   EXPECT_FALSE(uses(copy_family(), "transpose.cuh"));

@@ -1,5 +1,6 @@
 // The softmax families as descriptions: what they refuse, which policies remain, and whether their reference would
 // notice.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -10,9 +11,11 @@
 #include <set>
 
 #include "runtime/dispatch/call_checks.h"
+#include "runtime/dispatch/winner_checks.h"
 #include "runtime/families/softmax/softmax_base.h"
 #include "runtime/families/softmax/softmax_reference.h"
 #include "runtime/families/softmax/softmax_row_layout.h"
+#include "runtime/search/candidates.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/invented_devices.h"
 #include "tests/support/names.h"
@@ -131,12 +134,14 @@ TEST(SoftmaxFamily, LongRowsAreSharedByABlockAClusterOrManyBlocks) {
   EXPECT_EQ(ways(rows_of(1 << 23, 8)), "scope=warp threads_per_row=1, scope=warp threads_per_row=2");
   EXPECT_EQ(ways(rows_of(1 << 23, 8, {.dtype = DType::f16})), "scope=warp threads_per_row=1");
   const std::string block = "scope=block", cluster = ", scope=cluster cluster_blocks=";
-  const std::string chunks = ", scope=grid combine=second_kernel", pipeline = ", scope=grid combine=pipeline";
+  const std::string chunks = ", scope=grid combine=second_kernel", pipeline = ", scope=grid combine=pipeline",
+                    held = ", scope=grid combine=held ring_kib=216";
   EXPECT_EQ(ways(rows_of(1 << 13, 1 << 13)), block + cluster + "2" + cluster + "4" + cluster + "8" + chunks);
   EXPECT_EQ(ways(rows_of(4, 1 << 24)), block + chunks);
-  EXPECT_EQ(ways(rows_of(64, 1 << 20)), block + cluster + "16" + chunks + pipeline);
+  EXPECT_EQ(ways(rows_of(64, 1 << 20)), block + cluster + "16" + chunks + pipeline + held);
   EXPECT_EQ(ways(rows_of(31, 1048577, {.dtype = DType::f16})),
             block + cluster + "8" + cluster + "16" + chunks + pipeline);
+  EXPECT_THAT(ways(rows_of(16, 3000017)), testing::EndsWith(held));
 }
 
 /// One block a row leaves an H100 idle: reproducible softmax of few long rows was 25 times as slow as the fast one.
@@ -187,6 +192,52 @@ TEST(SoftmaxFamily, APipelineHasNoMoreChunksThanItsTicketsCount) {
   EXPECT_EQ(why(1 << 28, 16), "");
   EXPECT_THAT(why(std::int64_t{1} << 31, 16), Names("32 bits"));
   EXPECT_THAT(why(1 << 25, 1 << 20), Names("32 bits"));
+}
+
+/// Blocks of a cooperative grid wait for each other, so all of them have to hold their parts of a row at once.
+TEST(SoftmaxFamily, AGridHoldsRowsThatTheSharedMemoryOfAllSmsHolds) {
+  const auto why = [](const Problem& problem, const DeviceFacts& facts, std::string_view ring = "216") {
+    const std::string text = fmt::format(
+        "scope=grid combine=held ring_kib={} block_threads=512 packs_per_thread=4 min_blocks=1", ring);
+    return softmax_family().is_valid(problem, softmax_family().space().parse(text).value(), facts).text();
+  };
+  EXPECT_EQ(why(rows_of(64, 1 << 20), h100_facts()), "");
+  EXPECT_EQ(why(rows_of(16, 3000017, {.dtype = DType::f16}), h100_facts()), "");
+  EXPECT_EQ(why(rows_of(10, 1 << 22), h100_facts()), "");
+  EXPECT_THAT(why(rows_of(4, 1 << 24), h100_facts()), Names("hold"));
+  EXPECT_THAT(why(rows_of(64, 1 << 20), h100_facts(), "32"), Names("hold"));
+  EXPECT_THAT(why(rows_of(64, 1 << 20, {.dtype = DType::f16, .result = DType::f32}), h100_facts()), Names("16 bytes"));
+  EXPECT_THAT(why(rows_of(std::int64_t{1} << 40, 64), h100_facts()), Names("32 bits"));
+  EXPECT_THAT(why(rows_of(64, 1 << 20, {.numerics = Numerics::reproducible}), h100_facts()), Names("reproducible"));
+  DeviceFacts half = h100_facts();
+  half.sm_count /= 2;
+  EXPECT_THAT(why(rows_of(10, 1 << 22), half), Names("hold"));
+  DeviceFacts old = h100_facts();
+  old.compute_capability = 80;
+  EXPECT_THAT(why(rows_of(64, 1 << 20), old), Names("bulk"));
+}
+
+TEST(SoftmaxFamily, AGridThatHoldsRowsIsCooperativeAndHasABlockOnEachSm) {
+  const Problem problem = rows_of(64, 1 << 20);
+  const Policy policy =
+      problem.family->space()
+          .parse("scope=grid combine=held ring_kib=216 block_threads=512 packs_per_thread=4 min_blocks=1")
+          .value();
+  const WorkShape shape = problem.family->shape(problem, policy);
+  EXPECT_TRUE(shape.cooperative);
+  EXPECT_FALSE(shape.dependent_launch);
+  const DeviceFacts facts = h100_facts();
+  const std::vector<Geometry> grids = geometries(facts, shape, 1);
+  ASSERT_EQ(grids.size(), 1u);
+  EXPECT_EQ(grids[0].max_blocks, facts.sm_count);
+  EXPECT_TRUE(may_launch(facts, problem, {policy, grids[0]}));
+  EXPECT_FALSE(may_launch(facts, problem, {policy, {facts.sm_count / 2}})) << "others would hold too much";
+  EXPECT_FALSE(may_launch(facts, problem, {policy, {2 * facts.sm_count}})) << "not all would be resident";
+  LaunchList launches;
+  problem.family->encode(problem, {policy, grids[0]}, std::array<void*, 2>{}, nullptr, launches);
+  ASSERT_EQ(launches.end() - launches.begin(), 1);
+  EXPECT_TRUE(launches.begin()->cooperative);
+  EXPECT_EQ(launches.begin()->grid.x, static_cast<unsigned>(facts.sm_count));
 }
 
 TEST(SoftmaxFamily, PartialResultsOfChunksFitTheWorkspaceAtEveryExtentOfAClass) {

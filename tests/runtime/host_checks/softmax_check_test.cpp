@@ -23,6 +23,7 @@ struct SoftmaxCase {
   Problem problem;
   std::string_view policy;
   bool in_place = false;
+  std::int64_t blocks = 5;
 };
 std::ostream& operator<<(std::ostream& out, const SoftmaxCase& one) { return out << one.name; }
 
@@ -49,6 +50,8 @@ std::vector<SoftmaxCase> cases() {
        "scope=grid combine=second_kernel block_threads=128 packs_per_thread=2 min_blocks=1", true},
       {"Pipeline", softmax_problem(kHalves, SoftmaxShape::rows(37, 65539)),
        "scope=grid combine=pipeline block_threads=128 packs_per_thread=8 min_blocks=1", true},
+      {"Held", softmax_problem(kHalves, SoftmaxShape::rows(19, 5001)),
+       "scope=grid combine=held ring_kib=32 block_threads=512 packs_per_thread=2 min_blocks=1", true, 1},
       {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)),
        "scope=block lanes=4 block_threads=256 packs_per_thread=1 min_blocks=1", true},
       {"ColumnsInChunks", log_softmax_problem(kHalves, SoftmaxShape::columns(700, 6)),
@@ -59,7 +62,7 @@ std::vector<SoftmaxCase> cases() {
 class SoftmaxCheck : public testing::TestWithParam<SoftmaxCase> {};
 
 TEST_P(SoftmaxCheck, IsRightInEveryOrder) {
-  const auto& [name, problem, policy_text, in_place] = GetParam();
+  const auto& [name, problem, policy_text, in_place, blocks] = GetParam();
   if (!in_share(name)) GTEST_SKIP() << kNotInShare;
   const KernelFamily& family = *problem.family;
   const std::optional<Policy> policy = family.space().parse(policy_text);
@@ -77,7 +80,7 @@ TEST_P(SoftmaxCheck, IsRightInEveryOrder) {
   check.orders = {{}, {HostOrder::Kind::reverse, 0}, {HostOrder::Kind::random, 1}};
   if (kSanitized) check.orders.resize(1);
   check.run = [&](const HostRun& run) {
-    const Candidate candidate{*policy, {5}};
+    const Candidate candidate{*policy, {blocks}};
     auto* const out = run.buffer<std::byte>(in_place ? 0 : 1);
     LaunchList launches;
     family.encode(problem, candidate, std::vector<void*>{run.buffer<std::byte>(0), out}, run.buffer<void>(2), launches);

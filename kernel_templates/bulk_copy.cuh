@@ -1,0 +1,64 @@
+// Bulk copies from global to shared memory, and mbarriers, which tell the threads of a block that bytes have landed, or
+// that other threads have arrived. The host device has twins: a bulk copy is a copy that is complete at once.
+//
+// An mbarrier counts arrivals, and bytes where some are expected. A phase is over when all of both are there; then the
+// next begins. A thread that waits names the parity of the phase, 0, 1, 0, 1, …: the phase before the first has parity
+// 1, and is over. Nobody may be two phases ahead of a thread that waits.
+#pragma once
+
+#include "cluster.cuh"
+
+namespace hone {
+
+#ifdef HONE_HOST_DEVICE
+
+/// The arrivals of a phase in the upper half, all arrivals so far in the lower one.
+inline void init_mbarrier(unsigned long long* barrier, unsigned arrivals) {
+  *barrier = static_cast<unsigned long long>(arrivals) << 32;
+}
+inline void arrive(unsigned long long* barrier) {
+  __threadfence_block();
+  atomicAdd(barrier, 1ull);
+}
+inline void wait_for_phase(unsigned long long* barrier, unsigned parity) {
+  for (;;) {
+    const unsigned long long found = atomicAdd(barrier, 0ull);
+    if ((found & 0xffffffffu) / (found >> 32) % 2 != parity) break;
+    __nanosleep(0);
+  }
+  __threadfence_block();
+}
+inline void arrive_with_bulk_copy(void* to, const void* from, unsigned bytes, unsigned long long* barrier) {
+  memcpy(to, from, bytes);
+  arrive(barrier);
+}
+inline void publish_mbarriers() {}
+
+#else
+
+__device__ inline void init_mbarrier(unsigned long long* barrier, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+
+/// Called by the thread that has initialised mbarriers, before a barrier of the block: bulk copies see them then, too.
+__device__ inline void publish_mbarriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+__device__ inline void arrive(unsigned long long* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+__device__ inline void wait_for_phase(unsigned long long* barrier, unsigned parity) { wait_for_bytes(barrier, parity); }
+
+/// Arrives, and starts a copy whose bytes belong to the phase. Addresses and bytes are multiples of 16.
+__device__ inline void arrive_with_bulk_copy(void* to, const void* from, unsigned bytes, unsigned long long* barrier) {
+  expect_bytes(barrier, bytes);
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          shared_address(to)),
+      "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
+#endif
+
+}  // namespace hone

@@ -1,0 +1,124 @@
+// HeldParts: the parts of rows that a block of row_held.cuh holds, in chunks in a ring of dynamic shared memory.
+//
+// Chunk after chunk of row after row takes the next slot of the ring, which has `slots` slots of `slot_packs` packs. A
+// part has `chunks` chunks, the same number in each row; those behind the end of a row are empty.
+#pragma once
+
+#include "bulk_copy.cuh"
+#include "row_chunks.cuh"
+
+namespace hone {
+
+/// The roles of the warps of a block.
+template <unsigned kThreads>
+struct HeldRoles {
+  static constexpr unsigned kCombiningWarps = 4;
+  static constexpr unsigned kGroupWarps = (kThreads / 32 - 2 - kCombiningWarps) / 2;
+  static constexpr unsigned kGroupThreads = kGroupWarps * 32;
+};
+
+/// kThreads: those of a block.
+template <class Kernel, unsigned kThreads>
+struct HeldParts {
+  using Roles = HeldRoles<kThreads>;
+  using State = typename Kernel::State;
+  using Row = typename Kernel::Row;
+  using Rows = typename Kernel::Rows;
+  using Index = typename Kernel::Index;
+  using InPack = typename Kernel::InPack;
+
+  static constexpr unsigned kMostRows = 14, kMostSlots = 64, kLinePacks = 8;
+  static_assert(Kernel::kBlockThreads == Roles::kGroupThreads && sizeof(InPack) == 16);
+
+  /// What the roles of a block share.
+  struct Shared {
+    unsigned long long landed[kMostSlots], freed[kMostSlots], summed[kMostRows], combined[kMostRows];
+    Words<State> of_warp[kMostRows][Roles::kGroupWarps], of_row[kMostRows];
+  };
+
+  /// The block's part of a row. Parts begin with lines of the output, and so the first may begin before the row.
+  struct Part {
+    Row row;
+    unsigned before;   ///< packs from the line that the row begins in to its first
+    Index begin, end;  ///< packs, counted from that line
+  };
+
+  /// The packs of a chunk in shared memory, for one thread of a group.
+  struct Chunk : Row {
+    const InPack* held;
+
+    __device__ InPack load(Index p) const { return held[p]; }
+    __device__ InPack load_again(Index p) const { return held[p]; }
+  };
+
+  /// A place in the ring.
+  struct Slot {
+    unsigned number = 0, phase = 0;
+
+    __device__ void advance(unsigned slots) {
+      if (++number < slots) return;
+      number = 0;
+      phase ^= 1;
+    }
+  };
+
+  const typename Kernel::Arguments& arguments;
+  Shared& shared;
+  Rows all{arguments};
+  unsigned rows = static_cast<unsigned>(all.rows);
+
+  static __device__ InPack* packs_of(unsigned slot, unsigned slot_packs) {
+    return reinterpret_cast<InPack*>(dynamic_smem) + slot * slot_packs;
+  }
+
+  /// Called by one thread, before a barrier of the block.
+  __device__ void init_shared() const {
+#pragma unroll 1
+    for (unsigned slot = 0; slot < arguments.slots; ++slot) {
+      init_mbarrier(shared.landed + slot, 1);
+      init_mbarrier(shared.freed + slot, Roles::kGroupWarps);
+    }
+#pragma unroll 1
+    for (unsigned row = 0; row < kMostRows; ++row) {
+      init_mbarrier(shared.summed + row, Roles::kGroupWarps);
+      init_mbarrier(shared.combined + row, 1);
+    }
+    publish_mbarriers();
+  }
+
+  /// The block's part of row r, for a thread of a group.
+  __device__ Part part(unsigned r, unsigned thread) const {
+    Part part{all.template row<Roles::kGroupThreads>(r, thread)};
+    part.before = part.row.template packs_behind_line<kLinePacks>();
+    const Index end = part.row.end + part.before;
+    part.begin = static_cast<Index>(blockIdx.x) * arguments.part_packs;
+    part.end = part.begin + arguments.part_packs < end ? part.begin + arguments.part_packs : end;
+    if (blockIdx.x != 0) part.row.singles = 0;
+    return part;
+  }
+
+  /// Chunk `c` of a part, of whose slot `held` is the first pack.
+  __device__ Chunk chunk(const Part& part, unsigned c, unsigned thread, const InPack* held) const {
+    Chunk chunk{part.row, held};
+    const Index begin = part.begin + c * arguments.slot_packs;
+    const Index end = begin + arguments.slot_packs < part.end ? begin + arguments.slot_packs : part.end;
+    const Index first = begin + thread < part.before ? begin + thread + Roles::kGroupThreads : begin + thread;
+    chunk.first = first - part.before;
+    chunk.end = end < part.before ? 0 : end - part.before;
+    chunk.held += part.before;
+    chunk.held -= begin;
+    return chunk;
+  }
+
+  /// Calls act(chunk, slot) for the chunks of a part, each when it has landed.
+  __device__ void for_chunks(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
+#pragma unroll 1
+    for (unsigned c = 0; c < arguments.chunks; ++c) {
+      wait_for_phase(shared.landed + slot.number, slot.phase);
+      act(chunk(part, c, thread, packs_of(slot.number, arguments.slot_packs)), slot.number);
+      slot.advance(arguments.slots);
+    }
+  }
+};
+
+}  // namespace hone

@@ -1,0 +1,63 @@
+// TaggedState: a State that one block publishes and others wait for, without fences.
+#pragma once
+
+#include "pack.cuh"
+
+namespace hone {
+
+/// A State in global memory, each word of which is stored together with a tag: who finds the tag has the word.
+template <class State>
+struct alignas(8 * (sizeof(State) % 8 == 0 ? 2 : 1)) TaggedState {
+  static constexpr unsigned kWords = sizeof(State) / 4;
+  unsigned long long words[kWords];
+
+  __device__ void clear() {
+    unrolled<kWords>([&](unsigned w) { store(w, 0); });
+  }
+
+  __device__ void publish(const State& state, unsigned tag) {
+    const Words<State> values(state);
+    unrolled<kWords>([&](unsigned w) { store(w, static_cast<unsigned long long>(tag) << 32 | values.words[w]); });
+  }
+
+  /// Returns false if the State is not there yet.
+  __device__ bool read(State& state, unsigned tag) {
+    Words<State> values;
+    bool is_there = true;
+    unsigned long long found[kWords];
+    load(found);
+    unrolled<kWords>([&](unsigned w) {
+      values.words[w] = static_cast<unsigned>(found[w]);
+      is_there = is_there && found[w] >> 32 == tag;
+    });
+    state = values.value();
+    return is_there;
+  }
+
+ private:
+#ifdef HONE_HOST_DEVICE
+  void store(unsigned w, unsigned long long word) { atomicExch(words + w, word); }
+  void load(unsigned long long (&found)[kWords]) {
+    for (unsigned w = 0; w < kWords; ++w) found[w] = atomicAdd(words + w, 0ull);
+  }
+#else
+  __device__ void store(unsigned w, unsigned long long word) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(words + w)), "l"(word)
+                 : "memory");
+  }
+  __device__ void load(unsigned long long (&found)[kWords]) {
+    constexpr unsigned kAtOnce = kWords % 2 == 0 ? 2 : 1;
+    unrolled<kWords / kAtOnce>([&](unsigned i) {
+      const auto from = __cvta_generic_to_global(words + i * kAtOnce);
+      if constexpr (kAtOnce == 2)
+        asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                     : "=l"(found[2 * i]), "=l"(found[2 * i + 1])
+                     : "l"(from)
+                     : "memory");
+      else asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(found[i]) : "l"(from) : "memory");
+    });
+  }
+#endif
+};
+
+}  // namespace hone
