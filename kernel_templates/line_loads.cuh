@@ -9,7 +9,7 @@ namespace hone {
 /// need, in one piece. Without, memory serves each tile's part of a line, or of two, by a request of its own.
 template <unsigned kFetchedBytes, class T>
 __device__ T load_and_fetch(const T* from) {
-  static_assert(sizeof(T) == 16 && (kFetchedBytes == 128 || kFetchedBytes == 256));
+  static_assert(sizeof(T) == 16 && alignof(T) == 16 && (kFetchedBytes == 128 || kFetchedBytes == 256));
 #if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
   Words<T> raw;
   const unsigned long long address = __cvta_generic_to_global(from);

@@ -121,7 +121,7 @@ struct TransposeTile {
   /// 2000 x 50256 u16, whose rows do not start with lines, take 140.9 us by fetches of whole lines and 142.4 without;
   /// 12288 x 4096 u32, whose rows do, take 138.5 and 138.8, and 139.2 by 256 bytes (H100, CUDA 13.0, 2026-11-26).
   static __device__ Vector load_pack(const Vector* from) {
-    if constexpr (kVectorBytes == 16 && kTileColumns * sizeof(T) >= 128) return load_and_fetch<128>(from);
+    if constexpr (alignof(Vector) == 16 && kTileColumns * sizeof(T) >= 128) return load_and_fetch<128>(from);
     else return *from;
   }
 
