@@ -50,9 +50,9 @@ class Workload {
   /// Enqueues a call on the workload's stream.
   using Run = std::function<void(const Problem&, std::span<void* const>)>;
 
-  /// Runs `problem` (no larger than the one that the workload was made for) on one kind of input, into poisoned
-  /// outputs, twice, since the bits must be the same, and lets the family compare; where an output may lie on an input
-  /// (BufferSpec::in_place_of), once more so. Nothing around an array may be written, and no input
+  /// Runs `problem` (no larger than the one that the workload was made for) on one kind of input twice, into outputs
+  /// that hold other bytes each time, since the bits must be the same, and lets the family compare; where an output may
+  /// lie on an input (BufferSpec::in_place_of), once more so. Nothing around an array may be written, and no input
   /// that an output does not lie on (the first and last MiB of each are looked at). `run_reference` is that of a
   /// family with a reference kernel. "" when right, else what was wrong.
   std::string verify(const Problem& problem, const Candidate& candidate, std::string_view kind, const Run& run,
@@ -88,8 +88,8 @@ class Workload {
 
   Check prepare(const Problem& problem, std::string_view kind);
   bool place_in_inputs(Check& check);
-  /// Before each run: outputs are poisoned, and inputs that a run may have updated are filled again.
-  void poison(Check& check);
+  /// Before a run: outputs are filled with a byte, and inputs that a run may have updated are filled again.
+  void poison(const Check& check, std::byte fill);
   void refill_updated(const Check& check);
   void upload_patterns(Check& check);
   void fill_input(const Check& check, std::size_t input);
