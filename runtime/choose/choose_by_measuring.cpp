@@ -8,7 +8,6 @@
 
 #include <hone/error.h>
 #include <hone/own_stream.h>
-#include <hone/sdk/rank_correlation.h>
 
 #include "runtime/choose/choose.h"
 #include "runtime/choose/exploration.h"
@@ -118,19 +117,9 @@ class TuningRun {
     tuning_.has_compiled = exploration_.has_compiled();
     tuning_.search_end = exploration_.end();
     tuning_.budget_spent = exploration_.budget_spent() || Clock::now() >= after(1);
-    tuning_.rank_correlation = rank_correlation();
+    tuning_.rank_correlation = rank_correlation_of(tuning_.trials);
     tuning_.roofline_us = roofline_us(device_->facts(), limits_, problem_, options_.inputs);
     tuning_.discarded_samples = race_.discarded_samples();
-  }
-
-  double rank_correlation() const {
-    std::vector<double> predicted_us, measured_us;
-    for (const Trial& trial : tuning_.trials) {
-      if (trial.samples == 0 || trial.predicted_us <= 0) continue;
-      predicted_us.push_back(trial.predicted_us);
-      measured_us.push_back(trial.median_us);
-    }
-    return spearman(predicted_us, measured_us);
   }
 
   /// The fastest candidate that is right.
