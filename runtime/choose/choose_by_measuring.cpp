@@ -8,7 +8,6 @@
 
 #include <hone/error.h>
 #include <hone/own_stream.h>
-#include <hone/sdk/rank_correlation.h>
 
 #include "runtime/choose/choose.h"
 #include "runtime/choose/exploration.h"
@@ -59,6 +58,7 @@ class TuningRun {
   Tuning run() {
     // First, since what does not compile here compiles in no policy.
     if (problem_.family->verifier().has_reference_kernel()) reference_ = load_reference(*device_, problem_, memo_);
+    if (reference_ && options_.verify) require_reference_not_excluded();
     if (reference_ && options_.verify) require_one_result(device_, problem_, *reference_, stream_.get());
     measure();
     tuning_.stopped = options_.stop.stop_requested();
@@ -73,6 +73,17 @@ class TuningRun {
  private:
   Clock::time_point after(double share) const {
     return start_ + std::chrono::duration_cast<Clock::duration>(options_.budget * share);
+  }
+
+  /// A reference that hung or ended its process would do so again, and others would be blamed for it.
+  void require_reference_not_excluded() const {
+    const Unit reference = problem_.family->verifier().reference_unit(problem_);
+    for (const ExcludedCandidate& out : options_.excluded)
+      if (problem_.family->unit(problem_, out.candidate.policy).has_code_of(reference))
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("the policy {} is the reference, and ended badly: {}; no policy can be verified "
+                                "without it: correct the kernel, or give it another reference",
+                                problem_.family->space().to_string(out.candidate.policy), out.reason));
   }
 
   void measure() {
@@ -118,19 +129,9 @@ class TuningRun {
     tuning_.has_compiled = exploration_.has_compiled();
     tuning_.search_end = exploration_.end();
     tuning_.budget_spent = exploration_.budget_spent() || Clock::now() >= after(1);
-    tuning_.rank_correlation = rank_correlation();
+    tuning_.rank_correlation = rank_correlation_of(tuning_.trials);
     tuning_.roofline_us = roofline_us(device_->facts(), limits_, problem_, options_.inputs);
     tuning_.discarded_samples = race_.discarded_samples();
-  }
-
-  double rank_correlation() const {
-    std::vector<double> predicted_us, measured_us;
-    for (const Trial& trial : tuning_.trials) {
-      if (trial.samples == 0 || trial.predicted_us <= 0) continue;
-      predicted_us.push_back(trial.predicted_us);
-      measured_us.push_back(trial.median_us);
-    }
-    return spearman(predicted_us, measured_us);
   }
 
   /// The fastest candidate that is right.
@@ -201,7 +202,15 @@ class TuningRun {
   Workload::Run reference_run() {
     if (!reference_) return {};
     return [this](const Problem& called, std::span<void* const> buffers) {
-      enqueue_reference(*device_, *reference_, called, 0, buffers, stream_.get());
+      try {
+        enqueue_reference(*device_, *reference_, called, 0, buffers, stream_.get());
+        device_->synchronize(stream_.get());
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::device_failed) throw;
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("the reference, which is the default policy unless another one is given, failed: {}",
+                                error.what()));
+      }
     };
   }
 

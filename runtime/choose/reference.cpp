@@ -49,6 +49,8 @@ void require_one_result(const std::shared_ptr<Device>& device, const Problem& pr
       break;
     }
   }
+  if (const std::string fault = problem.family->verifier().law_fault(problem); !fault.empty())
+    throw Error(ErrorCode::invalid_argument, fault);
 }
 
 }  // namespace hone

@@ -1,6 +1,9 @@
 #include "runtime/choose/stopping_rule.h"
 
 #include <algorithm>
+#include <vector>
+
+#include <hone/sdk/rank_correlation.h>
 
 namespace hone {
 namespace {
@@ -86,6 +89,27 @@ Reason why_not_compiled(SearchEnd end, double leader_us) {
       break;
   }
   return ReasonCode::not_compiled_budget;
+}
+
+SearchEnd search_end_of(std::span<const Trial> trials, bool budget_spent) {
+  const auto has = [&](ReasonCode code) {
+    return std::ranges::any_of(trials, [&](const Trial& trial) { return trial.reason.code == code; });
+  };
+  if (has(ReasonCode::not_compiled_stopped) || has(ReasonCode::not_measured_stopped)) return SearchEnd::stopped;
+  if (budget_spent) return SearchEnd::budget_spent;
+  if (has(ReasonCode::not_compiled_near_roofline) || has(ReasonCode::not_measured_near_roofline))
+    return SearchEnd::near_roofline;
+  return has(ReasonCode::not_compiled_slower) ? SearchEnd::rest_expected_slower : SearchEnd::everything_searched;
+}
+
+double rank_correlation_of(std::span<const Trial> trials) {
+  std::vector<double> predicted_us, measured_us;
+  for (const Trial& trial : trials) {
+    if (trial.samples == 0 || trial.predicted_us <= 0) continue;
+    predicted_us.push_back(trial.predicted_us);
+    measured_us.push_back(trial.median_us);
+  }
+  return spearman(predicted_us, measured_us);
 }
 
 }  // namespace hone

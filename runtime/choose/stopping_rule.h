@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <hone/tuning.h>
@@ -69,5 +70,11 @@ class StoppingRule {
 
 /// Why the policies that are left when a search ends are not compiled.
 Reason why_not_compiled(SearchEnd end, double leader_us);
+
+/// Why a search that left these trials ended: the inverse of why_not_compiled(), for tunings that a cache has kept.
+SearchEnd search_end_of(std::span<const Trial> trials, bool budget_spent);
+
+/// Spearman's, of predicted with measured times; 0 with fewer than two.
+double rank_correlation_of(std::span<const Trial> trials);
 
 }  // namespace hone

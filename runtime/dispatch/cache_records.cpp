@@ -14,6 +14,7 @@
 #include <hone/device.h>
 
 #include "cache/shipped_winners.h"
+#include "runtime/choose/stopping_rule.h"
 
 namespace hone {
 namespace {
@@ -210,6 +211,8 @@ Tuning tuning_of(const Problem& measured, const cache::TuningRecord& record) {
                              .verdict = static_cast<Verdict>(verdict - kVerdictNames.begin()),
                              .reason = std::move(counted.reason)});
   }
+  tuning.search_end = search_end_of(tuning.trials, record.budget_spent);
+  tuning.rank_correlation = rank_correlation_of(tuning.trials);
   return tuning;
 }
 

@@ -46,7 +46,7 @@ cache::TuningRecord tuning_record(const Tuning& tuning);
 std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecord& winner,
                                 const std::array<cache::RangeRecord, 3>& sizes);
 
-/// A tuning as far as it is stored: without code, rank correlation and roofline. Trials whose policy is not of the
+/// A tuning as far as it is stored: without code and roofline. Trials whose policy is not of the
 /// family's space are left out.
 Tuning tuning_of(const Problem& measured, const cache::TuningRecord& record);
 

@@ -7,6 +7,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -70,6 +73,52 @@ std::string counters_json(const SessionCounters& counters) {
   return json + fmt::format("\"last_cache_failure\":{}}}", json_string(counters.last_cache_failure));
 }
 
+/// The files that are there. A session that is never destroyed, as the default ones of Python are, since work of it may
+/// be pending, loses its file when the process exits.
+class FilesOfProcess {
+ public:
+  static FilesOfProcess& get() {
+    static auto& files = *new FilesOfProcess();  // sessions of static storage duration outlive the exit handler
+    return files;
+  }
+
+  /// False once the process exits: then nothing may be written any more.
+  bool add(const fs::path& path) {
+    const std::unique_lock lock(mutex_, kPatience);
+    if (!lock || is_exiting_) return false;
+    files_[path] = getpid();
+    return true;
+  }
+
+  void remove(const fs::path& path) {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+    if (const std::unique_lock lock(mutex_, kPatience); lock) files_.erase(path);
+  }
+
+ private:
+  /// The lock is held for no time, unless a process was forked meanwhile.
+  static constexpr std::chrono::milliseconds kPatience{100};
+
+  FilesOfProcess() {
+    std::atexit([] { get().remove_all(); });
+  }
+
+  /// A forked child has those of its parent in the list, too.
+  void remove_all() {
+    const std::unique_lock lock(mutex_, kPatience);
+    if (!lock) return;
+    is_exiting_ = true;
+    std::error_code ignored;
+    for (const auto& [path, process] : files_)
+      if (process == getpid()) fs::remove(path, ignored);
+  }
+
+  std::timed_mutex mutex_;
+  std::map<fs::path, pid_t> files_;  ///< with the processes that wrote them
+  bool is_exiting_ = false;
+};
+
 }  // namespace
 
 StatsFile::StatsFile(const fs::path& folder, const Device& device) {
@@ -87,13 +136,13 @@ StatsFile::StatsFile(const fs::path& folder, const Device& device) {
 }
 
 StatsFile::~StatsFile() {
-  std::error_code ignored;
-  if (is_wanted() && getpid() == process_) fs::remove(path_, ignored);
+  if (is_wanted() && getpid() == process_) FilesOfProcess::get().remove(path_);
 }
 
 std::string StatsFile::write(const SessionCounters& counters) {
   if (!is_wanted() || getpid() != process_) return "";
   const std::scoped_lock lock(mutex_);
+  if (!FilesOfProcess::get().add(path_)) return "";
   const fs::path partial = path_.string() + ".partial";
   const std::string text =
       fmt::format("{}\"updated_at\":{},\"counters\":{}}}\n", head_, unix_time(), counters_json(counters));

@@ -11,9 +11,9 @@
 
 namespace hone {
 
-/// Exists as long as its session. A write makes another file and renames it, so that a reader finds a whole one, and
-/// what was planted under its name is not followed. A failure fails no call: then there is no file,
-/// or an older one. Thread-safe.
+/// Exists as long as its session, or until the process exits. A write makes another file and renames it, so that a
+/// reader finds a whole one, and what was planted under its name is not followed. A failure fails no call: then there
+/// is no file, or an older one. Thread-safe.
 class StatsFile {
  public:
   /// `folder` must exist; "": no file.

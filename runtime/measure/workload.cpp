@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <hone/error.h>
+#include <hone/sdk/output_fills.h>
 
 namespace hone {
 namespace {
@@ -36,21 +37,7 @@ constexpr std::size_t kDisplacingPieces = 32;
 /// So much of either end of an input is compared after a verified call: gigabytes would take longer than tuning.
 constexpr std::size_t kInspectedBytes = std::size_t{1} << 20;
 
-/// What outputs hold before the first run and before the second: a NaN of every float, and −1 or the largest of the
-/// integers; then a float of −2.9e−16 and an integer far from −1. No result that was not written, or was made of what
-/// the output held, is right over both: the small float alone lies within the tolerance of a zero.
-constexpr int kNanFill = 0xFF, kOtherFill = 0xA5;
-
 std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
-
-/// True if the outputs of a run over kNanFill and of one over kOtherFill are the same, but for bytes that neither wrote.
-bool agree_where_written(std::span<const std::vector<std::byte>> over_nan, std::span<const std::vector<std::byte>> over_other) {
-  const auto agree = [](std::byte nan, std::byte other) {
-    return nan == other || (nan == std::byte{kNanFill} && other == std::byte{kOtherFill});
-  };
-  return std::ranges::equal(over_nan, over_other,
-                            [&](const auto& left, const auto& right) { return std::ranges::equal(left, right, agree); });
-}
 
 }  // namespace
 
@@ -127,7 +114,7 @@ std::string Workload::verify(const Problem& problem, const Candidate& candidate,
                              const Run& run_reference) {
   Check check = prepare(problem, kind);
   check.canaries.set();
-  const auto outputs_over = [&](int fill, const Run& call) {
+  const auto outputs_over = [&](std::byte fill, const Run& call) {
     poison(check, fill);
     call(problem, check.pointers);
     return read_outputs(check);
@@ -136,9 +123,9 @@ std::string Workload::verify(const Problem& problem, const Candidate& candidate,
   if (const std::string fault = damage(check); !fault.empty()) return fault;
   const std::vector<std::vector<std::byte>> again = outputs_over(kOtherFill, run);
   if (!agree_where_written(outputs, again))
-    return outputs_over(kNanFill, run) == outputs ? "the results depend on what the outputs held before the call"
+    return outputs_over(kNanFill, run) == outputs ? kDependsOnOutputs
                                                   : "two runs on the same input gave different bits";
-  const auto expected_over = [&](int fill) {
+  const auto expected_over = [&](std::byte fill) {
     return run_reference ? outputs_over(fill, run_reference) : std::vector<std::vector<std::byte>>{};
   };
   const std::vector<std::vector<std::byte>> expected = expected_over(kNanFill);
@@ -149,9 +136,9 @@ std::string Workload::verify(const Problem& problem, const Candidate& candidate,
   };
   std::string fault = fault_in(expected, outputs);
   if (again != outputs) {
-    // Some bytes are nobody's, as gaps between rows are: the reference leaves them alone, too, or does not look at them.
+    // Some bytes are nobody's, such as gaps between rows: the reference leaves them alone, or the verifier does.
     if (fault.empty()) fault = fault_in(expected_over(kOtherFill), again);
-    if (!fault.empty()) return fault + "; some bytes of the outputs were not written";
+    if (!fault.empty()) return fault + kLeftUnwritten;
   }
   if (!fault.empty() || !place_in_inputs(check)) return fault;
   check.canaries.set();
@@ -187,10 +174,10 @@ void Workload::refill_updated(const Check& check) {
     if (output.spec.is_updated) fill_input(check, output.buffer);
 }
 
-void Workload::poison(const Check& check, int fill) {
+void Workload::poison(const Check& check, std::byte fill) {
   for (const Output& output : check.outputs)
     if (!output.spec.is_updated)
-      device_->fill_bytes(check.pointers[output.buffer], fill, output.spec.size_bytes(), stream_);
+      device_->fill_bytes(check.pointers[output.buffer], std::to_integer<int>(fill), output.spec.size_bytes(), stream_);
   refill_updated(check);
 }
 

@@ -89,7 +89,7 @@ class Workload {
   Check prepare(const Problem& problem, std::string_view kind);
   bool place_in_inputs(Check& check);
   /// Before a run: outputs are filled with a byte, and inputs that a run may have updated are filled again.
-  void poison(const Check& check, int fill);
+  void poison(const Check& check, std::byte fill);
   void refill_updated(const Check& check);
   void upload_patterns(Check& check);
   void fill_input(const Check& check, std::size_t input);

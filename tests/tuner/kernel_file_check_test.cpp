@@ -58,6 +58,58 @@ TEST_F(KernelFile, ATerminalShowsWhichPolicyIsChecked) {
   EXPECT_EQ(hone(check).err, "");
 }
 
+constexpr std::string_view kDouble = R"(extern "C" __global__ void twice(float* x, float* y, int n) {
+  const int i = blockIdx.x * block_threads + threadIdx.x;
+  if (i < n) y[i] = i < n / 2 ? 2 * x[i] : 0;
+}
+)";
+
+constexpr std::string_view kDoubleFile = R"({
+  "file": "twice.cu",
+  "parameters": {"block_threads": [64]},
+  "arguments": [{"in": "x", "type": "f32"}, {"out": "y", "type": "f32"}, {"extent": "n", "type": "i32"}],
+  "reference": {"file": "plain.cu"}
+})";
+
+constexpr std::string_view kPlainDouble = R"(__global__ void plain(const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = i < n / 2 ? 2 * x[i] : 0;
+}
+)";
+
+TEST_F(KernelFile, WhatIsNotWrittenOrMayNotBeWrittenIsFound) {
+  write_file(folder_ / "twice.json", kDoubleFile);
+  write_file(folder_ / "plain.cu", kPlainDouble);
+  const auto check = [&](std::string_view statement) {
+    write_file(folder_ / "twice.cu", replaced(kDouble, "y[i] = i < n / 2 ? 2 * x[i] : 0;", statement));
+    return hone({"check", path("twice.json"), "--order", "forward"});
+  };
+  EXPECT_EQ(check("y[i] = i < n / 2 ? 2 * x[i] : 0;").code, 0);
+
+  const CommandRun unwritten = check("{ if (i < n / 2) y[i] = 2 * x[i]; }");
+  EXPECT_EQ(unwritten.code, 1) << unwritten.out;
+  EXPECT_THAT(unwritten.out, Names("y[501]", "nan", "reference", "0", "not written"));
+
+  const CommandRun read = check("y[i] = y[i] * 0 + (i < n / 2 ? 2 * x[i] : 0);");
+  EXPECT_EQ(read.code, 1) << read.out;
+  EXPECT_THAT(read.out, Names("depend", "outputs", "before", "inout"));
+
+  const CommandRun input = check("{ y[i] = i < n / 2 ? 2 * x[i] : 0; x[i] = 3; }");
+  EXPECT_EQ(input.code, 1) << input.out;
+  EXPECT_THAT(input.out, Names("wrote to the input 'x'", "byte 0", "inout"));
+}
+
+TEST_F(KernelFile, ATuningFindsZerosThatAreNotWritten) {
+  write_file(folder_ / "twice.json", kDoubleFile);
+  write_file(folder_ / "plain.cu", kPlainDouble);
+  write_file(folder_ / "twice.cu",
+             replaced(kDouble, "y[i] = i < n / 2 ? 2 * x[i] : 0;", "{ if (i < n / 2) y[i] = 2 * x[i]; }"));
+  const CommandRun run =
+      hone({"tune", path("twice.json"), "--size", "1000", "--device", "host", "--budget", "20s"});
+  EXPECT_EQ(run.code, 6) << run.out;
+  EXPECT_THAT(run.err, Names("y[500]", "nan", "not written"));
+}
+
 TEST_F(KernelFile, PoliciesThatAreNotCheckedAreNamedWithTheReason) {
   const std::string large = replaced(replaced(kKernel, "\"where\": [\"block_threads * unroll <= 256\"],\n", ""),
                                      "[64, 128], \"unroll\": [1, 2]", "[64, 2048, 2000000000000], \"unroll\": [1]");

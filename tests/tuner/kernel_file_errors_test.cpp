@@ -64,6 +64,8 @@ TEST_F(KernelFileErrors, NameFileLineAndColumn) {
   EXPECT_THAT(complaint("o.json", replaced(kKernel, "\"file\": \"axpy.cu\"",
                                            "\"source\": \"__global__ void other() {}\", \"entry\": \"nope\"")),
               Names("o.json", "the kernel 'nope'", "it has other"));
+  EXPECT_THAT(complaint("p.json", replaced(kKernel, "block_threads * unroll <= 256", "block_threads / 0 > 1")),
+              ::testing::AllOf(StartsWith("p.json:4:13: "), Names("where", "divides by zero", "block_threads=64")));
 }
 
 }  // namespace

@@ -194,6 +194,19 @@ TEST_F(KernelFile, AKernelThatNeverReturnsStoresNothing) {
   EXPECT_THAT(hone({"inspect"}).out, Not(HasSubstr("axpy run")));
 }
 
+TEST_F(KernelFile, ADefaultPolicyThatEndsBadlyIsBlamedAsTheReference) {
+  for (const auto& [statement, how] :
+       {std::pair("while (block_threads == 64 && x[0] == x[0]) __threadfence();", "its process hung"),
+        std::pair("if (block_threads == 64) *(volatile int*)8 = 1;", "address")}) {
+    write_file(folder_ / "axpy.cu", replaced(kSource, "if (i < n)", std::string(statement) + "\n    if (i < n)"));
+    write_file(folder_ / "axpy.json", replaced(kKernel, "\"unroll\": [1, 2]", "\"unroll\": [1]"));
+    const CommandRun run = tune({"--patience", "5s"});
+    EXPECT_EQ(run.code, 6) << run.out;
+    EXPECT_THAT(run.err, Names("reference", how));
+    EXPECT_THAT(run.err, Not(HasSubstr("block_threads=128")));
+  }
+}
+
 TEST_F(KernelFile, APolicyWithoutALaunchIsNotTried) {
   write_file(folder_ / "axpy.json", replaced(replaced(kKernel, "thread\": \"unroll\"",
                                                       "thread\": \"2 / (unroll - 1)\""),

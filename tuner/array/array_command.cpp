@@ -6,7 +6,10 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <ostream>
+#include <utility>
 
 #include "tuner/array/axis.h"
 #include "tuner/array/call_report.h"
@@ -27,20 +30,16 @@ std::int64_t bytes_of(const ArrayCall& call) {
 }
 
 void give_shape(InputFile& input, const std::string& text) {
-  const std::vector<TypedShape> shapes = parse_shapes(text);
+  std::vector<std::int64_t> shape = parse_array_shape(text);
   const std::string file = printable(input.path.string());
-  if (shapes.size() != 1)
-    throw CommandError(ExitCode::usage, fmt::format("'{}' stands for {} shapes; '{}' has one", printable(text),
-                                                    shapes.size(), file));
   if (input.data_offset > 0)
     throw CommandError(ExitCode::usage, fmt::format("'{}' says itself that its shape is {}; leave --shape out", file,
                                                     npy_shape_text(input.shape)));
-  std::int64_t elements = 1;
-  for (const std::int64_t extent : shapes.front()) elements *= extent;
+  const std::int64_t elements = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
   if (elements != input.elements)
     throw CommandError(ExitCode::usage, fmt::format("'{}' has {} elements of {}, and --shape {} has {}", file,
                                                     input.elements, info(input.dtype).name, printable(text), elements));
-  input.shape = shapes.front();
+  input.shape = std::move(shape);
 }
 
 }  // namespace

@@ -331,6 +331,7 @@ std::optional<std::string> to_line(const ExchangeLine& line) {
 }
 
 ExchangeLine parse_line(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) throw LineError("it begins with a byte order mark, which no export has");
   const Json json = parse_json(text);
   if (json.is_object() && json.contains("hone_cache_export")) return read_header(json);
   if (!json.is_object() || json.size() != 1) throw LineError("it is no object with one member: binary, winner or end");

@@ -188,6 +188,7 @@ Step CampaignPlan::next_step(std::size_t device, milliseconds left) {
     take_failed(target, device, refusal, {});
     return SkippedStep{target};
   }
+  item.is_cut_off = left < options_.budget;  // until it turns out otherwise
   return TuneStep{target,
                   {.problem = item.problem,
                    .weight = item.weight,
@@ -218,6 +219,12 @@ const CampaignItem& CampaignPlan::take_tuned(std::size_t item, std::size_t devic
                                              std::vector<std::string> died) {
   tuned.device = device;
   tuned.died = std::move(died);
+  tuned.is_cut_off = result_.items[item].is_cut_off && tuned.budget_spent &&
+                     (tuned.outcome == Outcome::untuned || tuned.outcome == Outcome::failed);
+  if (tuned.is_cut_off) {
+    result_.out_of_budget = true;
+    if (tuned.outcome == Outcome::failed) tuned.outcome = Outcome::not_reached;
+  }
   return result_.items[item] = std::move(tuned);
 }
 

@@ -44,6 +44,7 @@ struct CampaignItem {
   double verify_ms = 0;
   double roofline_us = 0;  ///< what memory takes at least; 0: not known
   bool budget_spent = false;
+  bool is_cut_off = false;  ///< the total budget left less than a budget, which did not do: as if not reached
   SearchEnd search_end = SearchEnd::everything_searched;
   double rank_correlation = 0;  ///< of the model's predictions with what was measured; 0: not known
   int discarded_samples = 0;    ///< taken while the device was throttled or shared

@@ -4,6 +4,7 @@
 
 #include <hone/error.h>
 #include <hone/kernel_family.h>
+#include <hone/sdk/output_fills.h>
 
 #include <algorithm>
 #include <cstring>
@@ -23,6 +24,7 @@ using Contents = std::vector<std::vector<std::byte>>;
 /// A grid-stride loop goes round several times; grids of one block per tile have as many as they need.
 constexpr std::int64_t kPersistentBlocks = 3;
 
+/// The arrays of a call: inputs with their first kind, outputs with kNanFill.
 std::vector<CheckBuffer> filled_buffers(const Problem& problem) {
   const Verifier& verifier = problem.family->verifier();
   const std::vector<BufferSpec> specs = problem.family->buffers(problem);
@@ -30,7 +32,7 @@ std::vector<CheckBuffer> filled_buffers(const Problem& problem) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     CheckBuffer& buffer = buffers.emplace_back();
     buffer.name = specs[i].name;
-    buffer.initial.resize(specs[i].size_bytes());
+    buffer.initial.resize(specs[i].size_bytes(), kNanFill);
     if (!specs[i].is_input) continue;
     const std::vector<std::byte> period =
         verifier.input_pattern(problem, static_cast<int>(i), verifier.input_kinds(problem).front());
@@ -38,6 +40,19 @@ std::vector<CheckBuffer> filled_buffers(const Problem& problem) {
       std::memcpy(&buffer.initial[at], period.data(), std::min(period.size(), buffer.initial.size() - at));
   }
   return buffers;
+}
+
+bool is_written(const BufferSpec& spec) { return !spec.is_input || spec.is_updated; }
+
+/// The same with kOtherFill in outputs.
+Contents other_contents(const Problem& problem, const std::vector<CheckBuffer>& buffers) {
+  const std::vector<BufferSpec> specs = problem.family->buffers(problem);
+  Contents contents;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    contents.push_back(buffers[i].initial);
+    if (!specs[i].is_input) std::ranges::fill(contents.back(), kOtherFill);
+  }
+  return contents;
 }
 
 std::vector<void*> pointers_of(const HostRun& run, std::size_t count) {
@@ -56,16 +71,26 @@ Contents outputs_of(const Problem& problem, const Contents& contents) {
   const std::vector<BufferSpec> specs = problem.family->buffers(problem);
   Contents outputs;
   for (std::size_t i = 0; i < specs.size(); ++i)
-    if (!specs[i].is_input || specs[i].is_updated) outputs.push_back(contents[i]);
+    if (is_written(specs[i])) outputs.push_back(contents[i]);
   return outputs;
 }
 
-Contents reference_outputs(const Problem& problem) {
+/// What the results of a call are over either fill of the outputs.
+struct Results {
+  Contents over_nan, over_other;
+};
+
+Results results_of(const Problem& problem, const HostCheckReport& report) {
+  return {outputs_of(problem, report.buffers), outputs_of(problem, report.other_buffers)};
+}
+
+Results reference_results(const Problem& problem) {
   const Verifier& verifier = problem.family->verifier();
   HostCheck check{.unit = with_sources(verifier.reference_unit(problem), *problem.family),
                   .buffers = filled_buffers(problem),
                   .run = {},
                   .orders = {{}}};
+  check.other_initial = other_contents(problem, check.buffers);
   check.run = [&](const HostRun& run) {
     LaunchList launches;
     verifier.encode_reference(problem, 0, pointers_of(run, check.buffers.size()), launches);
@@ -74,19 +99,44 @@ Contents reference_outputs(const Problem& problem) {
   const HostCheckReport report = check_on_host(check);
   if (!report.ok())
     throw Error(ErrorCode::invalid_argument, fmt::format("the reference itself is wrong: {}", report.failure));
-  return outputs_of(problem, report.buffers);
+  return results_of(problem, report);
+}
+
+/// Names the first array that a call wrote though it is only read; "" if there is none.
+std::string written_input(const Problem& problem, const HostCheck& check, const HostCheckReport& report) {
+  const std::vector<BufferSpec> specs = problem.family->buffers(problem);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const std::vector<std::byte>& initial = check.buffers[i].initial;
+    const auto at = std::ranges::mismatch(initial, report.buffers[i]).in1;
+    if (!is_written(specs[i]) && at != initial.end())
+      return fmt::format("wrote to the input '{}', at byte {}\n  an array that the kernel also writes is an 'inout' "
+                         "argument, not an 'in'",
+                         specs[i].name, at - initial.begin());
+  }
+  return "";
 }
 
 /// Says what is wrong with the results of a run; "" if they agree with the reference.
 std::string fault_of(const Problem& problem, const Candidate& candidate, const HostCheck& check,
                      const HostCheckReport& report) {
+  if (std::string fault = written_input(problem, check, report); !fault.empty()) return fault;
   const Verifier& verifier = problem.family->verifier();
-  const Contents outputs = outputs_of(problem, report.buffers);
+  const Results found = results_of(problem, report);
+  if (!agree_where_written(found.over_nan, found.over_other))
+    return fmt::format("{}\n  an array whose contents count is an 'inout' argument, not an 'out'", kDependsOnOutputs);
   Contents patterns;
   for (const CheckBuffer& buffer : check.buffers) patterns.push_back(buffer.initial);
-  const std::string fault = verifier.has_reference_kernel()
-                                ? verifier.compare(problem, candidate, reference_outputs(problem), outputs)
-                                : verifier.verify(problem, candidate, patterns, outputs);
+  const bool has_kernel = verifier.has_reference_kernel();
+  const Results expected = has_kernel ? reference_results(problem) : Results{};
+  const auto fault_in = [&](const Contents& right, const Contents& outputs) {
+    return has_kernel ? verifier.compare(problem, candidate, right, outputs)
+                      : verifier.verify(problem, candidate, patterns, outputs);
+  };
+  std::string fault = fault_in(expected.over_nan, found.over_nan);
+  if (found.over_nan != found.over_other) {
+    if (fault.empty()) fault = fault_in(expected.over_other, found.over_other);
+    if (!fault.empty()) fault += kLeftUnwritten;
+  }
   if (fault.empty()) return "";
   return fault + "\n  compare what the kernel computes in this policy with its reference; 'tolerance' says how much "
                  "results may differ";
@@ -134,6 +184,7 @@ HostCheck policy_check(const Problem& problem, const Policy& policy, const std::
                   .buffers = filled_buffers(problem),
                   .run = {},
                   .orders = orders};
+  check.other_initial = other_contents(problem, check.buffers);
   check.run = [problem, policy, count = check.buffers.size()](const HostRun& run) {
     LaunchList launches;
     problem.family->encode(problem, candidate_of(problem, policy), pointers_of(run, count), nullptr, launches);

@@ -87,8 +87,10 @@ void ask_of_winner(const OccupancyOptions& options, const cache::StoredWinner& s
   if (!policy)
     refuse(
         fmt::format("winner {} is of the family '{}', which hone does not have; give its numbers instead: --block "
-                    "{} --registers {} --smem {}",
-                    stored.id, printable(stored.key.problem.family), candidate.block_threads, candidate.registers,
+                    "{}{} --smem {}",
+                    stored.id, printable(stored.key.problem.family), candidate.block_threads,
+                    // The host device does not count any.
+                    candidate.registers > 0 ? fmt::format(" --registers {}", candidate.registers) : "",
                     candidate.static_smem_bytes));
   const WorkShape shape = problem->family->shape(*problem, *policy);
   question.what = fmt::format("{}: {} in {}", problem_label(*problem), short_policy(candidate.policy),

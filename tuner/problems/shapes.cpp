@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "tuner/text/command_error.h"
@@ -92,7 +93,8 @@ std::vector<std::int64_t> parse_extent(std::string_view text) {
 }
 
 /// nullopt beyond kMaxSize.
-std::optional<std::int64_t> count_elements(const TypedShape& shape) {
+std::optional<std::int64_t> count_elements(std::span<const std::int64_t> shape) {
+  if (std::ranges::find(shape, 0) != shape.end()) return 0;
   std::int64_t elements = 1;
   for (const std::int64_t extent : shape) {
     if (extent > kMaxSize / elements) return std::nullopt;
@@ -139,6 +141,15 @@ void append_shapes(std::string_view text, std::vector<TypedShape>& shapes) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> parse_array_shape(std::string_view text) {
+  const std::string joined = without_gaps(text);
+  std::vector<std::int64_t> shape;
+  for (const std::string_view extent : split(joined, 'x')) shape.push_back(extent == "0" ? 0 : parse_size(extent));
+  if (count_elements(shape)) return shape;
+  throw CommandError(ExitCode::usage,
+                     fmt::format("an array of the shape '{}' has beyond 2^53 elements", printable(text)));
+}
 
 std::vector<TypedShape> parse_shapes(std::string_view text) {
   const std::string joined = without_gaps(text);

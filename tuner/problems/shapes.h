@@ -28,6 +28,10 @@ using TypedShape = std::vector<std::int64_t>;
 /// and for a shape of more than kMaxSize elements that no bound leaves out.
 std::vector<TypedShape> parse_shapes(std::string_view text);
 
+/// The shape of an array: sizes with an x between them, as many as there are axes, and any of them 0. Throws
+/// CommandError(usage) for anything else, and for more than kMaxSize elements.
+std::vector<std::int64_t> parse_array_shape(std::string_view text);
+
 /// A list may stand for so many shapes: more would never be tuned.
 inline constexpr std::size_t kMostShapes = 1 << 16;
 

@@ -146,26 +146,28 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
     context.err << "hone: interrupted; what was finished is stored, the same command goes on with the rest\n";
     return ExitCode::interrupted;
   }
-  const auto count = [&](Outcome outcome) {
-    return std::count_if(result.items.begin(), result.items.end(),
-                         [&](const CampaignItem& item) { return item.outcome == outcome; });
+  const auto count = [&](Outcome outcome, bool is_cut_off) {
+    return std::ranges::count_if(result.items, [&](const CampaignItem& item) {
+      return item.outcome == outcome && item.is_cut_off == is_cut_off;
+    });
   };
-  const auto untuned = count(Outcome::untuned);
+  const auto untuned = count(Outcome::untuned, false), cut_off = count(Outcome::untuned, true);
   if (untuned > 0)
     context.err << fmt::format("hone: the budget was too small to compare anything for {}: the heuristic's choice "
                                "is stored, as untuned; give a longer --budget\n",
                                count_text(untuned, "problem"));
+  const auto left = cut_off + count(Outcome::not_reached, false) + count(Outcome::not_reached, true);
   if (result.out_of_budget)
     context.err << fmt::format("hone: the total budget is spent before {} had a winner; the same command goes on with "
-                               "the rest\n",
-                               count_text(untuned + count(Outcome::not_reached), "problem"));
+                               "the rest, or give a longer --total-budget\n",
+                               count_text(left, "problem"));
   for (const CampaignItem& item : result.items) {
     if (item.outcome == Outcome::failed) {
       throw CommandError(ExitCode::not_tuned,
                          fmt::format("{} could not be tuned: {}", problem_label(item.problem), item.reason));
     }
   }
-  return untuned > 0 && !result.out_of_budget ? ExitCode::not_tuned : ExitCode::ok;
+  return untuned > 0 ? ExitCode::not_tuned : ExitCode::ok;
 }
 
 }  // namespace

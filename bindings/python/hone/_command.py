@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ._errors import Error
+from ._errors import CacheError, Error
 from ._paths import AnyPath, path_bytes
+
+
+_CACHE_FAILED = 5  # the exit code of the command
 
 
 def command_path() -> str:
@@ -32,10 +35,14 @@ def find_nvrtc_wheels() -> None:
 
 
 def run_json(*arguments: str) -> Any:
-    """Run the ``hone`` command and read the JSON that it prints. Raises `Error` with its message where it fails."""
+    """Run the ``hone`` command and read the JSON that it prints.
+
+    Raises `Error` with its message where it fails: `CacheError` if the cache file is at fault.
+    """
     done = subprocess.run([command_path(), *arguments, "--json"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise Error(done.stderr.strip() or f"hone {arguments[0]} ended with status {done.returncode}")
+        kind = CacheError if done.returncode == _CACHE_FAILED else Error
+        raise kind(done.stderr.strip() or f"hone {arguments[0]} ended with status {done.returncode}")
     return json.loads(done.stdout)
 
 

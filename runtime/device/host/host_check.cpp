@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <new>
+#include <span>
 
 #include <hone/error.h>
 
@@ -37,14 +38,25 @@ class RanTooLong : public Error {
 
 bool is_overdue(const Error& error) { return dynamic_cast<const RanTooLong*>(&error) != nullptr; }
 
+/// What buffers hold before a run.
+using InitialOf = std::span<const std::byte> (*)(const HostCheck& check, std::size_t buffer);
+
+std::span<const std::byte> usual_initial(const HostCheck& check, std::size_t buffer) {
+  return check.buffers[buffer].initial;
+}
+
+std::span<const std::byte> other_initial(const HostCheck& check, std::size_t buffer) {
+  return check.other_initial.at(buffer);
+}
+
 /// One run with its buffers in guarded memory, which HostCheck::large has of its own.
 class Run {
  public:
   Run(const Compiled& compiled, const HostOptions& options, GuardedMemory::Place place,
-      const HostLargeRun* large = nullptr)
+      const HostLargeRun* large = nullptr, InitialOf initial_of = usual_initial)
       : compiled_(compiled), options_(options), make_(large ? large->run : compiled.check.run) {
     for (std::size_t i = 0; i < compiled.check.buffers.size(); ++i) {
-      const std::vector<std::byte>& initial = compiled.check.buffers[i].initial;
+      const std::span<const std::byte> initial = initial_of(compiled.check, i);
       pointers_.push_back(memory_.emplace_back(large ? large->buffer_bytes.at(i) : initial.size(), i, place).data());
       if (!large) std::copy(initial.begin(), initial.end(), memory_.back().data());
     }
@@ -124,8 +136,8 @@ class Run {
 };
 
 /// The contents of all buffers after one run.
-Contents run_once(const Compiled& compiled, const HostOptions& options) {
-  Run run(compiled, options, GuardedMemory::Place::near_end);
+Contents run_once(const Compiled& compiled, const HostOptions& options, InitialOf initial_of = usual_initial) {
+  Run run(compiled, options, GuardedMemory::Place::near_end, nullptr, initial_of);
   run.run();
   if (const std::string place = run.overwritten(); !place.empty()) throw Error(ErrorCode::device_failed, place);
   return run.contents();
@@ -174,6 +186,21 @@ std::string uninitialised(const Compiled& compiled, HostCheckReport& report) {
     report.ran_too_long = is_overdue(error);
     return fmt::format("with threads in the order {}, and other contents of shared memory before it is set: {}",
                        to_string(order), error.what());
+  }
+}
+
+/// Once more from HostCheck::other_initial: what ended that run.
+std::string fault_from_other_contents(const Compiled& compiled, HostCheckReport& report) {
+  const HostCheck& check = compiled.check;
+  if (check.other_initial.empty()) return "";
+  try {
+    report.other_buffers = run_once(compiled, {.compiler = {}, .order = check.orders.front()}, other_initial);
+    return "";
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::device_failed) throw;
+    report.ran_too_long = is_overdue(error);
+    return fmt::format("with threads in the order {}, and other contents of the buffers that the kernel writes: {}",
+                       to_string(check.orders.front()), error.what());
   }
 }
 
@@ -330,6 +357,7 @@ HostCheckReport check_on_host(const HostCheck& check) {
   }
   report.failed_order = {};
   report.failure = uninitialised(compiled, report);
+  if (report.failure.empty()) report.failure = fault_from_other_contents(compiled, report);
   if (report.failure.empty() && check.looks_for_lost_updates) report.failure = lost_updates(check, report);
   if (report.failure.empty()) report.failure = large_fault(compiled, report);
   return report;

@@ -1,11 +1,16 @@
 #include "runtime/families/custom/custom_exchange.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <initializer_list>
 #include <limits>
+#include <optional>
 #include <random>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -16,6 +21,7 @@
 #include <hone/host_check.h>
 
 #include "kernel_templates/reduce_arguments.h"
+#include "runtime/families/counts.h"
 
 namespace hone {
 namespace {
@@ -65,69 +71,142 @@ bool has_same_bits(T a, T b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-/// Tries pairs with the unit's only kernel, and keeps the first whose results differ.
-template <class T>
-class Exchange {
+/// Runs the only kernel of a unit once on several elements, and looks for the first that breaks a law.
+struct LawTrial {
+  const Unit& unit;
+  std::vector<CheckBuffer> in, out;
+  std::size_t count;
+
+  /// Says what is wrong with the results of the elements from `begin` to `end`; "" if nothing is.
+  std::function<std::string(const HostRun&, std::size_t begin, std::size_t end)> find;
+};
+
+class LawTrialRun {
  public:
-  std::string why_not_reproducible(const Unit& unit) {
-    const std::size_t bytes = given_.a.size() * sizeof(T);
-    HostCheck check{.unit = unit,
-                    .buffers = {CheckBuffer::of("a", given_.a), CheckBuffer::of("b", given_.b),
-                                {"there", std::vector<std::byte>(bytes)}, {"back", std::vector<std::byte>(bytes)}},
+  explicit LawTrialRun(const LawTrial& trial) : trial_(trial) {}
+
+  /// What was found; nullopt if the kernel did not end in time.
+  std::optional<std::string> run() {
+    HostCheck check{.unit = trial_.unit,
+                    .buffers = trial_.in,
                     .run = {},
                     .orders = {{}},
                     .looks_for_lost_updates = false,
                     .deadline = kPatience};
+    check.buffers.insert(check.buffers.end(), trial_.out.begin(), trial_.out.end());
     // Called again for the places of buffers, which is of no interest here.
     check.run = [&](const HostRun& run) {
-      if (!std::exchange(is_tried_, true)) try_pairs(run, 0, given_.a.size());
+      if (!std::exchange(is_tried_, true)) try_elements(run, 0, trial_.count);
     };
-    const HostCheckReport report = check_on_host(check);
-    if (report.ran_too_long)
-      return fmt::format("combine() was stopped on the host device, where it did not end within {} s for two elements",
-                         kPatience.count());
-    return found_.empty() ? "" : fmt::format("exchanged operands must give the same bits, and {}", found_);
+    return check_on_host(check).ran_too_long ? std::nullopt : std::optional(found_);
   }
 
  private:
-  /// A pair that ends the kernel, as by a division by zero, hides no other one: both halves are tried without it.
-  void try_pairs(const HostRun& run, std::size_t begin, std::size_t end) {
+  /// An element that ends the kernel, as by a division by zero, hides no other one: both halves are tried without it.
+  void try_elements(const HostRun& run, std::size_t begin, std::size_t end) {
     try {
       launch(run, begin, end - begin);
-      find(run, begin, end);
+      found_ = trial_.find(run, begin, end);
     } catch (const Error&) {
       if (std::chrono::steady_clock::now() - started_ > kPatience) throw;
       if (end - begin == 1) return;
       const std::size_t middle = begin + (end - begin) / 2;
-      try_pairs(run, begin, middle);
-      if (found_.empty()) try_pairs(run, middle, end);
+      try_elements(run, begin, middle);
+      if (found_.empty()) try_elements(run, middle, end);
     }
   }
 
   void launch(const HostRun& run, std::size_t begin, std::size_t count) const {
+    ReduceArguments arguments{.in = {}, .n = count, .workspace = nullptr, .out = {}, .partials = 0};
+    std::size_t buffer = 0;
+    const auto part_of = [&](const CheckBuffer& whole) {
+      return run.buffer<std::byte>(buffer++) + begin * (whole.initial.size() / trial_.count);
+    };
+    for (std::size_t i = 0; i < trial_.in.size(); ++i) arguments.in[i] = part_of(trial_.in[i]);
+    for (std::size_t i = 0; i < trial_.out.size(); ++i) arguments.out[i] = part_of(trial_.out[i]);
     Launch launch;
     launch.block.x = kSerialThreads;
-    launch.arguments.push(ReduceArguments{.in = {run.buffer<T>(0) + begin, run.buffer<T>(1) + begin},
-                                          .n = count,
-                                          .workspace = nullptr,
-                                          .out = {run.buffer<T>(2) + begin, run.buffer<T>(3) + begin},
-                                          .partials = 0});
+    launch.arguments.push(arguments);
     run.launch(launch);
   }
 
-  void find(const HostRun& run, std::size_t begin, std::size_t end) {
-    const T *const forwards = run.buffer<T>(2), *const exchanged = run.buffer<T>(3);
-    for (std::size_t i = begin; i < end && found_.empty(); ++i)
-      if (!has_same_bits(forwards[i], exchanged[i]))
-        found_ = fmt::format("combine({0}, {1}) is {2}, but combine({1}, {0}) is {3}", given_.a[i], given_.b[i],
-                             forwards[i], exchanged[i]);
-  }
-
-  const Pairs<T> given_ = pairs<T>();
+  const LawTrial& trial_;
   std::string found_;
   bool is_tried_ = false;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };
+
+template <class T>
+std::string exchange_fault(const Unit& unit) {
+  const Pairs<T> given = pairs<T>();
+  const std::vector<T> results(given.a.size());
+  const LawTrial trial{.unit = unit,
+                       .in = {CheckBuffer::of("a", given.a), CheckBuffer::of("b", given.b)},
+                       .out = {CheckBuffer::of("there", results), CheckBuffer::of("back", results)},
+                       .count = given.a.size(),
+                       .find = [&](const HostRun& run, std::size_t begin, std::size_t end) -> std::string {
+                         const T *const forwards = run.buffer<T>(2), *const exchanged = run.buffer<T>(3);
+                         for (std::size_t i = begin; i < end; ++i)
+                           if (!has_same_bits(forwards[i], exchanged[i]))
+                             return fmt::format("combine({0}, {1}) is {2}, but combine({1}, {0}) is {3}", given.a[i],
+                                                given.b[i], forwards[i], exchanged[i]);
+                         return "";
+                       }};
+  const std::optional<std::string> found = LawTrialRun(trial).run();
+  if (!found)
+    return fmt::format("combine() was stopped on the host device, where it did not end within {} s for two elements",
+                       kPatience.count());
+  return found->empty() ? "" : fmt::format("exchanged operands must give the same bits, and {}", *found);
+}
+
+/// Elements at which an identity shows that it is none. Not every type holds all of them as they are.
+template <class Element>
+std::vector<Element> elements_around_zero() {
+  using Limits = std::numeric_limits<Element>;
+  std::vector<Element> elements;
+  const auto append = [&](std::initializer_list<double> values) {
+    for (const double value : values) elements.push_back(element_of<Element>(value));
+  };
+  append({1, 0, 2, 3, 7, 100});
+  if constexpr (info(kDTypeOf<Element>).is_floating()) {
+    append({-1, -0.0, 0.1, -0.1, 1.5, -60000, 60000, 0x1p-14, -0x1p-14});
+  } else {
+    elements.push_back(Limits::max());
+    elements.push_back(Limits::lowest());
+    if constexpr (Limits::is_signed) append({-1, -2, -100});
+  }
+  return elements;
+}
+
+/// `numbers` are what `elements` hold.
+template <class Acc>
+std::string identity_fault_of(const Unit& unit, const CheckBuffer& elements, std::span<const double> numbers,
+                              double relative_tolerance) {
+  const std::vector<Acc> results(numbers.size());
+  const auto agree = [&](Acc a, Acc b) {
+    const auto left = static_cast<long double>(a), right = static_cast<long double>(b);
+    return a == b || (std::isnan(left) && std::isnan(right)) ||
+           std::fabs(left - right) <=
+               static_cast<long double>(relative_tolerance) * std::max(std::fabs(left), std::fabs(right));
+  };
+  const auto find = [&](const HostRun& run, std::size_t begin, std::size_t end) -> std::string {
+    const Acc *const x = run.buffer<Acc>(1), *const left = run.buffer<Acc>(2), *const right = run.buffer<Acc>(3);
+    for (std::size_t i = begin; i < end; ++i) {
+      const bool is_left = !agree(x[i], left[i]);
+      if (!is_left && agree(x[i], right[i])) continue;
+      return fmt::format("the element {} is mapped to {}, and {} is {}", numbers[i], x[i],
+                         is_left ? "combine(identity, x)" : "combine(x, identity)", is_left ? left[i] : right[i]);
+    }
+    return "";
+  };
+  const LawTrial trial{.unit = unit,
+                       .in = {elements},
+                       .out = {CheckBuffer::of("x", results), CheckBuffer::of("left", results),
+                               CheckBuffer::of("right", results)},
+                       .count = numbers.size(),
+                       .find = find};
+  return LawTrialRun(trial).run().value_or("");
+}
 
 }  // namespace
 
@@ -135,12 +214,35 @@ std::string why_not_reproducible(const Unit& unit, DType accumulator) {
   std::string why;
   try {
     with_element_type(accumulator, [&]<class T>(T) {
-      if constexpr (std::is_arithmetic_v<T> && sizeof(T) >= 4) why = Exchange<T>().why_not_reproducible(unit);
+      if constexpr (std::is_arithmetic_v<T> && sizeof(T) >= 4) why = exchange_fault<T>(unit);
     });
   } catch (const Error&) {
     // Without a compiler, or with expressions that do not compile, there is nothing to show.
   }
   return why;
+}
+
+std::string identity_fault(const Unit& unit, DType dtype, DType accumulator, double relative_tolerance) {
+  std::string fault;
+  try {
+    CheckBuffer elements;
+    std::vector<double> numbers;
+    with_element_type(dtype, [&]<class Element>(Element) {
+      if constexpr (!std::is_same_v<Element, bool>) {
+        const std::vector<Element> given = elements_around_zero<Element>();
+        elements = CheckBuffer::of("in", given);
+        for (const Element& element : given) numbers.push_back(number_of<double>(element));
+      }
+    });
+    if (numbers.empty()) return "";
+    with_element_type(accumulator, [&]<class Acc>(Acc) {
+      if constexpr (std::is_arithmetic_v<Acc> && sizeof(Acc) >= 4)
+        fault = identity_fault_of<Acc>(unit, elements, numbers, relative_tolerance);
+    });
+  } catch (const Error&) {
+    // Without a compiler, or with expressions that do not compile, there is nothing to show.
+  }
+  return fault;
 }
 
 }  // namespace hone

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -135,6 +136,22 @@ std::string header_text(const ReduceExpressions& expressions) {
   return text;
 }
 
+/// Leaves each element's accumulator, and what combining it with the identity from either side makes of it.
+constexpr std::string_view kIdentityKernel = R"(namespace hone_custom {
+template <class Op>
+__device__ void combine_with_identity(const hone::ReduceArguments& arguments) {
+  using State = typename Op::State;
+  const auto* const in = static_cast<const typename Op::In*>(arguments.in[0]);
+  for (unsigned long long i = threadIdx.x; i < arguments.n; i += hone::kSerialThreads) {
+    const State x = Op::of(in[i], static_cast<typename Op::Index>(i));
+    static_cast<State*>(arguments.out[0])[i] = x;
+    static_cast<State*>(arguments.out[1])[i] = Op::combine(Op::identity(), x);
+    static_cast<State*>(arguments.out[2])[i] = Op::combine(x, Op::identity());
+  }
+}
+}  // namespace hone_custom
+)";
+
 constexpr std::int64_t kSerialRun = 256;
 
 constexpr std::string_view kInputKind = "positive";
@@ -252,6 +269,19 @@ class CustomFamily final : public ReduceLayoutFamily, Verifier {
         expressions_.name, problem.extents[0], differs->first, differs->other, differs->allowed);
   }
 
+  std::string law_fault(const Problem& problem) const override {
+    const std::scoped_lock lock(tried_mutex_);
+    const auto [known, is_new] = identities_.try_emplace({problem.dtype, *problem.accumulator});
+    if (!is_new) return known->second;
+    const std::string fault =
+        identity_fault(host_unit(problem, kIdentityKernel, "hone_custom::combine_with_identity<Op>"), problem.dtype,
+                       *problem.accumulator, tolerance(problem, 2));
+    if (!fault.empty())
+      known->second = fmt::format("the identity of the reduction '{}', {}, changes what it is combined with: {}",
+                                  expressions_.name, expressions_.identity, fault);
+    return known->second;
+  }
+
  protected:
   std::string fault_of(const Problem& problem) const override {
     if (!problem.accumulator || !may_accumulate(*problem.accumulator) || !problem.result)
@@ -277,20 +307,24 @@ class CustomFamily final : public ReduceLayoutFamily, Verifier {
     double first, other, allowed;
   };
 
+  /// What `chain` combinations may differ by, relative.
+  double tolerance(const Problem& problem, std::int64_t chain) const {
+    if (expressions_.relative_tolerance != 0) return expressions_.relative_tolerance;
+    return info(*problem.accumulator).is_floating() ? rounding_bound(*problem.accumulator, chain) : 0;
+  }
+
   /// The difference of two results; nullopt where the rounding of `chain` combinations, or the caller, allows for it.
   std::optional<Difference> difference(const Problem& problem, std::int64_t chain, const std::vector<std::byte>& first,
                                          const std::vector<std::byte>& other) const {
     if (first == other) return std::nullopt;
     const bool may_round = info(*problem.accumulator).is_floating();
-    double tolerance = expressions_.relative_tolerance;
-    if (tolerance == 0 && may_round) tolerance = rounding_bound(*problem.accumulator, chain);
     return with_element_type(*problem.result, [&]<class T>(T) -> std::optional<Difference> {
       T right, found;
       std::memcpy(&right, first.data(), sizeof(T));
       std::memcpy(&found, other.data(), sizeof(T));
       const auto a = number_of<long double>(right), b = number_of<long double>(found);
       if (std::isnan(a) && std::isnan(b)) return std::nullopt;
-      long double allowed = static_cast<long double>(tolerance) * std::max(std::abs(a), std::abs(b));
+      long double allowed = static_cast<long double>(tolerance(problem, chain)) * std::max(std::abs(a), std::abs(b));
       if (may_round) allowed += info(kDTypeOf<T>).is_floating() ? storing_error(kDTypeOf<T>) * 2 * std::abs(a) : 1;
       if (std::abs(a - b) <= allowed) return std::nullopt;
       return Difference{static_cast<double>(a), static_cast<double>(b), static_cast<double>(allowed)};
@@ -303,22 +337,30 @@ class CustomFamily final : public ReduceLayoutFamily, Verifier {
     return unit_of(fmt::format("{}#include \"serial.cuh\"\n\nusing Op = {};\n{}", op.includes, op.type, text), {});
   }
 
+  /// A unit of serial.cuh with one kernel of `body`, for the host device.
+  Unit host_unit(const Problem& problem, std::string_view declarations, std::string_view body) const {
+    Unit unit = serial_unit(problem, fmt::format("static_assert(hone::kSerialThreads == {});\n{}", kSerialThreads,
+                                                 declarations));
+    unit.name = fmt::format("{} {}", to_string(problem), body);
+    unit.entries = {kernel_entry(body, kSerialThreads)};
+    unit.headers.assign(sources().begin(), sources().end());
+    return unit;
+  }
+
   /// why_not_reproducible(), tried at the first call for each accumulator.
   std::string tried_exchange(const Problem& problem) const {
-    const std::scoped_lock lock(exchanged_mutex_);
+    const std::scoped_lock lock(tried_mutex_);
     const auto [known, is_new] = exchanged_.try_emplace(*problem.accumulator);
     if (!is_new) return known->second;
-    Unit unit = serial_unit(problem, fmt::format("static_assert(hone::kSerialThreads == {});\n", kSerialThreads));
-    unit.name = fmt::format("{} exchanged", to_string(problem));
-    unit.entries = {kernel_entry("hone::combine_both_ways<Op>", kSerialThreads)};
-    unit.headers.assign(sources().begin(), sources().end());
-    return known->second = why_not_reproducible(unit, *problem.accumulator);
+    return known->second = why_not_reproducible(host_unit(problem, "", "hone::combine_both_ways<Op>"),
+                                                *problem.accumulator);
   }
 
   ReduceExpressions expressions_;
   std::string_view operation_;
-  mutable std::mutex exchanged_mutex_;
-  mutable std::map<DType, std::string> exchanged_;  ///< by accumulator
+  mutable std::mutex tried_mutex_;
+  mutable std::map<DType, std::string> exchanged_;                      ///< by accumulator
+  mutable std::map<std::pair<DType, DType>, std::string> identities_;  ///< faults by the elements' type, too
 };
 
 CustomReduction::CustomReduction(const ReduceExpressions& expressions, DType accumulator, std::optional<DType> result)

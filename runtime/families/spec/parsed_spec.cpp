@@ -222,7 +222,14 @@ void ParsedSpec::choose_default_policy() {
   const std::vector<Policy> known_policies = space.all();
   const auto is_allowed = [&](const Policy& policy) {
     const Variables known = variables(policy);
-    return std::all_of(where.begin(), where.end(), [&](const Expression& each) { return each.evaluate(known) != 0; });
+    return std::all_of(where.begin(), where.end(), [&](const Expression& each) {
+      try {
+        return each.evaluate(known) != 0;
+      } catch (const Error& error) {
+        throw KernelSpecError(fmt::format("{}, for {}", error.what(), space.to_string(policy)), "where",
+                              std::string(each.text()));
+      }
+    });
   };
   if (std::none_of(known_policies.begin(), known_policies.end(), is_allowed))
     fail("where", "",

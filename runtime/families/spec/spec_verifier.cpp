@@ -1,6 +1,7 @@
 #include "runtime/families/spec/spec_verifier.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -23,8 +24,16 @@ using Bytes = std::vector<std::byte>;
 /// A prime, so that a period ends within a tile.
 constexpr std::int64_t kInputPeriod = 65521;
 
-/// Special values stand so far apart that most results of a stencil have none of them among their inputs.
-constexpr std::size_t kSpecialStride = 997;
+/// Special values stand so far apart that most results of a stencil have none of them among their inputs, and in short
+/// arrays so close that each of the kinds is there.
+constexpr std::size_t kLeastSpecialStride = 7, kMostSpecialStride = 997;
+constexpr std::size_t kSpecialValues = 6;
+
+/// Odd, so that the special values stand at other places of each tile.
+std::size_t special_stride(std::size_t elements) {
+  const std::size_t fitting = elements / kSpecialValues;
+  return std::clamp(fitting > 0 ? (fitting - 1) | 1 : 1, kLeastSpecialStride, kMostSpecialStride);
+}
 
 /// Without a tolerance, floats may differ by so many units in the last place of the largest.
 constexpr double kUsualUlps = 32;
@@ -40,8 +49,9 @@ T special_value(std::size_t turn, std::mt19937_64& random) {
   else {
     using Limits = std::numeric_limits<T>;
     const double infinity = Limits::has_infinity ? std::numeric_limits<double>::infinity() : 1;
-    const double values[] = {std::nan(""), -0.0, infinity, number_of<double>(Limits::denorm_min()), -infinity, 0.0};
-    return element_of<T>(values[turn % std::size(values)]);
+    const std::array<double, kSpecialValues> values{
+        std::nan(""), -0.0, infinity, number_of<double>(Limits::denorm_min()), -infinity, 0.0};
+    return element_of<T>(values[turn % values.size()]);
   }
 }
 
@@ -50,12 +60,13 @@ Bytes pattern(DType dtype, std::int64_t elements, std::uint64_t seed, bool is_sp
     std::mt19937_64 random(seed + 1);
     Bytes bytes(static_cast<std::size_t>(elements) * sizeof(T));
     std::size_t special = seed;
+    const std::size_t stride = special_stride(static_cast<std::size_t>(elements));
     for (std::size_t i = 0; i < static_cast<std::size_t>(elements); ++i) {
       const std::uint64_t bits = random();
       T value;
       if (bound > 0)
         value = element_of<T>(static_cast<double>(bits % static_cast<std::uint64_t>(bound)));
-      else if (is_special && i % kSpecialStride == kSpecialStride / 2)
+      else if (is_special && i % stride == stride / 2)
         value = special_value<T>(special++, random);
       else if (info(kDTypeOf<T>).is_floating())
         value = element_of<T>(static_cast<double>(bits >> 40) * 0x1p-23 - 1);

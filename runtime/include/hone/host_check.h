@@ -96,6 +96,10 @@ struct HostCheck {
   std::function<void(const HostRun&)> run;  ///< makes the launches; called for each order, and a few times more
   std::vector<HostOrder> orders = default_host_orders();
   std::optional<HostLargeRun> large = {};
+
+  /// Other contents of all buffers before one more run, in the first order; empty: there is none. What a kernel leaves
+  /// unwritten, or reads before it is written, makes HostCheckReport::other_buffers differ.
+  std::vector<std::vector<std::byte>> other_initial = {};
   bool looks_for_lost_updates = true;  ///< by a traced run, which compiles the unit once more
 
   /// A run is stopped, and its check fails, where a thread runs for this long without a barrier, warp operation or
@@ -111,6 +115,7 @@ struct HostCheckReport {
   HostOrder failed_order;
   bool ran_too_long = false;  ///< the fault is that HostCheck::deadline stopped a run
   std::vector<std::vector<std::byte>> buffers;  ///< HostCheck::buffers after the run of the first order
+  std::vector<std::vector<std::byte>> other_buffers;  ///< the same after the run from HostCheck::other_initial
   std::string large_not_run;                    ///< why HostCheck::large was not run; "" if it was, or there is none
   std::string not_traced;                       ///< why updates that may be lost were not looked for; "" if they were
 
@@ -125,11 +130,12 @@ struct HostCheckReport {
 };
 
 /// Compiles the unit with the system's C++ compiler (HONE_CXX) and runs it on one SM of the host device, once in each
-/// order and then four times more in the first order:
+/// order and then up to five times more in the first order:
 /// - with every buffer right before an inaccessible page, and with every buffer right behind one, so that an access out
 ///   of bounds ends the launch with its thread and line. In these two runs only such accesses count. A buffer that ends
 ///   at the page is aligned to the largest power of two that divides its size; all others are aligned to 256 bytes.
 /// - with other contents of shared memory that the kernel has not set.
+/// - from HostCheck::other_initial.
 /// - with every access traced, which finds places that several threads change, as by `x += 1`, without an atomic
 ///   function or a barrier: the sum is right here, and not on a GPU.
 ///

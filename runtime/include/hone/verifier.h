@@ -81,6 +81,11 @@ class Verifier {
   /// The problems on which orders are compared, the largest first.
   virtual std::vector<Problem> order_problems(const Problem& problem) const;
 
+  /// Says which law of a user's operation does not hold, though all orders agree: with an example, and without the
+  /// device, since what the operation does to awkward elements may end a context. Asked for before a tuning, after the
+  /// orders. By default "".
+  virtual std::string law_fault(const Problem&) const { return ""; }
+
   /// Compares the outputs of two orders. Returns "" if they agree, else a message.
   virtual std::string compare_orders(const Problem& problem, ArrayBytes first, ArrayBytes other) const;
 };

@@ -126,6 +126,11 @@ def test_tune_explain_and_inspect(tmp_path):
     (winner,) = [row for row in hone.inspect(cache=cache) if row["problem.operation"] == "max"]
     assert winner["problem.dtype"] == "f32"
     assert not any(isinstance(value, dict) for value in winner.values())
+    stored = hone.explain("max", X, session=session).tuning
+    assert stored.rank_correlation == pytest.approx(tuning.rank_correlation)
+    assert stored.search_end == tuning.search_end
+    with pytest.raises(hone.CacheError, match="test_package"):
+        hone.inspect(cache=__file__)
 
 
 def test_the_cache_may_have_a_path_of_any_bytes(tmp_path):

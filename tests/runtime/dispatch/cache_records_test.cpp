@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "runtime/dispatch/winner_checks.h"
 #include "tests/runtime/support/total_family.h"
@@ -101,6 +102,32 @@ TEST_F(CacheRecordsTest, ATuningKeepsEveryTrialAndCountsPoliciesOfOneReason) {
   EXPECT_EQ(record.trials[0].verdict, "ok");
   EXPECT_EQ(record.trials[0].samples, 9);
   EXPECT_NE(record.trials[1].reason.find("3 policies"), std::string::npos);
+}
+
+TEST_F(CacheRecordsTest, AStoredTuningSaysWhyItsSearchEndedAndHowGoodTheModelWas) {
+  Tuning tuning;
+  tuning.problem = problem_;
+  for (const double us : {7.0, 8.0, 9.0})
+    tuning.trials.push_back({.candidate = winner().candidate,
+                             .predicted_us = us - 1,
+                             .median_us = us,
+                             .samples = 9,
+                             .verdict = Verdict::ok});
+  const auto back = [&] { return tuning_of(problem_, tuning_record(tuning)); };
+  EXPECT_EQ(back().search_end, SearchEnd::everything_searched);
+  EXPECT_EQ(back().rank_correlation, 1);
+  tuning.trials[0].predicted_us = 9;
+  EXPECT_EQ(back().rank_correlation, -0.5);
+  const auto end_with = [&](Reason reason) {
+    Tuning other = tuning;
+    other.trials.push_back({.candidate = winner().candidate, .policies = 3, .reason = std::move(reason)});
+    return tuning_of(problem_, tuning_record(other)).search_end;
+  };
+  EXPECT_EQ(end_with("too many threads"), SearchEnd::everything_searched);
+  EXPECT_EQ(end_with({ReasonCode::not_compiled_slower, {7.0}}), SearchEnd::rest_expected_slower);
+  EXPECT_EQ(end_with(ReasonCode::not_compiled_near_roofline), SearchEnd::near_roofline);
+  tuning.budget_spent = true;
+  EXPECT_EQ(end_with(ReasonCode::not_compiled_budget), SearchEnd::budget_spent);
 }
 
 }  // namespace

@@ -130,6 +130,20 @@ TEST_F(CustomReduce, WhatDependsOnTheOrderIsRefusedAtEverySize) {
   }
 }
 
+TEST_F(CustomReduce, AnIdentityThatPositiveElementsDoNotShowIsRefused) {
+  const CustomReduction largest({.name = "largest", .combine = "a > b ? a : b", .identity = "0"}, DType::f32);
+  for (const MissPolicy on_miss : {MissPolicy::heuristic, MissPolicy::tune}) {
+    Session session(device_, {.on_miss = on_miss, .tune_budget = std::chrono::milliseconds(300), .cache_path = {}});
+    try {
+      session.prepare(largest.problem(DType::f32, 1000));
+      ADD_FAILURE() << "it was accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      EXPECT_THAT(error.what(), Names("'largest'", "identity", "-1"));
+    }
+  }
+}
+
 TEST_F(CustomReduce, WhatRoundsIsNotTakenForWhatDependsOnTheOrder) {
   const ReduceExpressions logsumexp{.name = "log_sum_exp",
                                     .map = "x",

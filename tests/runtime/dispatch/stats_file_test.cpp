@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -45,6 +46,20 @@ TEST_F(StatsFileTest, FollowsTheCountersAndEndsWithTheSession) {
     EXPECT_THAT(text(), HasSubstr("\"shipped\":0"));
     EXPECT_THAT(text(), HasSubstr("\"process\":" + std::to_string(getpid())));
   }
+  EXPECT_EQ(text(), "");
+}
+
+TEST_F(StatsFileTest, EndsWithTheProcessOfASessionThatIsNotDestroyed) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto* const session = new Session(device_, options_with_stats(stats_ / "."));
+    launch(*session);
+    std::exit(text().empty() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "there was no file, or the process crashed";
   EXPECT_EQ(text(), "");
 }
 

@@ -360,6 +360,34 @@ TEST(ReproducibleProblems, ACombinationThatIsNotCommutativeIsRefusedWithTwoEleme
   EXPECT_THAT(refusal("[&] { for (;;) {} return a; }()", DType::f32), Names("combine()", "did not end"));
 }
 
+TEST(CustomReductions, AnIdentityThatIsNoneIsNamedWithTheElementThatShowsIt) {
+  const auto fault = [](const ReduceExpressions& expressions, DType dtype, DType accumulator) {
+    const Problem problem = CustomReduction(expressions, accumulator).problem(dtype, 5);
+    return problem.family->verifier().law_fault(problem);
+  };
+  const std::string larger = "a > b ? a : b";
+  EXPECT_THAT(fault({.name = "own", .combine = larger, .identity = "0"}, DType::f32, DType::f32),
+              Names("'own'", "identity", "0", "element -1", "mapped to -1", "combine(identity, x)", "is 0"));
+  EXPECT_THAT(fault({.name = "own", .combine = larger, .identity = "-1000"}, DType::i32, DType::i32),
+              Names("element -2147483648", "is -1000"));
+  EXPECT_THAT(fault({.name = "own", .combine = "a * b", .identity = "2"}, DType::f16, DType::f32),
+              Names("element 1", "is 2"));
+  EXPECT_THAT(fault({.name = "own", .combine = "a == 3 ? a : b", .identity = "3"}, DType::u8, DType::u32),
+              Names("combine(identity, x)", "is 3"));
+  EXPECT_EQ(fault({.name = "own", .map = "fabsf(x)", .combine = larger, .identity = "0"}, DType::f32, DType::f32), "");
+  EXPECT_EQ(fault({.name = "own", .combine = larger, .identity = "-2147483647 - 1"}, DType::i32, DType::i32), "");
+  EXPECT_EQ(fault({.name = "own", .combine = larger, .identity = "-INFINITY"}, DType::f64, DType::f64), "");
+  EXPECT_EQ(fault({.name = "own", .map = "600 / x", .combine = "a + b", .identity = "0"}, DType::i32, DType::i32), "")
+      << "a division by zero is no fault of the identity";
+  EXPECT_EQ(fault({.name = "own", .map = "x ? 1u : 0u", .combine = "a ^ b", .identity = "0"}, DType::i8, DType::u32),
+            "");
+  EXPECT_EQ(fault({.name = "own",
+                   .combine = "a > b ? a + log1p(exp(b - a)) : b + log1p(exp(a - b))",
+                   .identity = "-1e30"}, DType::f32, DType::f64), "");
+  EXPECT_EQ(fault({.name = "own", .combine = "unknown", .identity = "0"}, DType::f32, DType::f32), "")
+      << "the compiler says what is wrong elsewhere";
+}
+
 TEST(ReproducibleProblems, HaveKernelsForColumnsAndSoftmax) {
   const ReduceSpec spec{.op = ReduceOp::mean_variance, .dtype = DType::bf16, .numerics = Numerics::reproducible};
   EXPECT_EQ(refusal_of(reduce_columns_problem(spec, {.outer = 2, .reduced = 3, .inner = 4})), "");

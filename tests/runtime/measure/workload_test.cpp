@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include <hone/error.h>
@@ -168,6 +170,74 @@ TEST_F(WorkloadTest, TwoRunsMustAgree) {
       workload.verify(problem, candidate_, "ones",
                       [&](const Problem& called, std::span<void* const> buffers) { adder(runs++)(called, buffers); }),
       Names("different", "bits"));
+}
+
+TEST_F(WorkloadTest, ResultsMayNotDependOnWhatTheOutputHeld) {
+  const Problem problem = family_.problem(100);
+  Workload workload(device_, problem, nullptr);
+  EXPECT_THAT(workload.verify(problem, candidate_, "ones",
+                              [](const Problem& called, std::span<void* const> buffers) {
+                                auto* const out = static_cast<std::int64_t*>(buffers[1]);
+                                const std::int64_t held = *out;
+                                adder(held)(called, buffers);
+                              }),
+              Names("depend", "held", "before"));
+}
+
+/// TotalFamily with an output of floats that a reference fills.
+class FloatsFamily final : public KernelFamily, Verifier {
+ public:
+  std::string_view name() const override { return "floats"; }
+  int version() const override { return 1; }
+  const ParameterSpace& space() const override { return total_.space(); }
+  std::span<const std::string_view> operations() const override { return total_.operations(); }
+  std::span<const SourceFile> sources() const override { return total_.sources(); }
+  std::string refuse(const Problem&) const override { return ""; }
+  Reason is_valid(const ProblemClass&, const Policy&, const DeviceFacts&) const override { return {}; }
+  Unit unit(const ProblemClass& of, const Policy& policy) const override { return total_.unit(of, policy); }
+  WorkShape shape(const Problem& problem, const Policy& policy) const override { return total_.shape(problem, policy); }
+  std::int64_t bytes_moved(const Problem& problem) const override { return total_.bytes_moved(problem); }
+  void encode(const Problem&, const Candidate&, std::span<void* const>, void*, LaunchList&) const override {}
+  std::vector<BufferSpec> buffers(const Problem& problem) const override {
+    return {{.name = "in", .dtype = DType::f32, .elements = problem.extents[0], .is_input = true},
+            {.name = "out", .dtype = DType::f32, .elements = problem.extents[0]}};
+  }
+  const Verifier& verifier() const override { return *this; }
+  bool has_reference_kernel() const override { return true; }
+
+  /// As own kernels are: within a few units in the last place of 1.
+  std::string compare(const Problem&, const Candidate&, ArrayBytes expected, ArrayBytes outputs) const override {
+    for (std::size_t at = 0; at < expected[0].size(); at += sizeof(float)) {
+      float right, found;
+      std::memcpy(&right, &expected[0][at], sizeof right);
+      std::memcpy(&found, &outputs[0][at], sizeof found);
+      if (!(std::isnan(right) && std::isnan(found)) && !(std::fabs(right - found) <= 1e-6f)) return "differs";
+    }
+    return "";
+  }
+
+ private:
+  TotalFamily total_;
+};
+
+TEST_F(WorkloadTest, ZerosThatAreNotWrittenAreMissing) {
+  const FloatsFamily floats;
+  const Problem problem{.family = &floats, .dtype = DType::f32, .extents = {100, 1, 1}};
+  Workload workload(device_, problem, nullptr);
+  const auto writer = [](std::int64_t written, float second_half) {
+    return [=](const Problem&, std::span<void* const> buffers) {
+      auto* const out = static_cast<float*>(buffers[1]);
+      for (std::int64_t i = 0; i < written; ++i) out[i] = i < 50 ? 1.0f : second_half;
+    };
+  };
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(workload.verify(problem, candidate_, "uniform", writer(100, 0), writer(100, 0)), "");
+  EXPECT_THAT(workload.verify(problem, candidate_, "uniform", writer(50, 0), writer(100, 0)),
+              Names("differs", "not written"));
+  EXPECT_THAT(workload.verify(problem, candidate_, "uniform", writer(50, 0), writer(100, nan)),
+              Names("differs", "not written"));
+  EXPECT_EQ(workload.verify(problem, candidate_, "uniform", writer(50, 0), writer(50, 0)), "")
+      << "what the reference leaves alone is nobody's";
 }
 
 TEST_F(WorkloadTest, NothingIsWrittenBehindTheArrays) {

@@ -121,6 +121,26 @@ TEST_F(ArrayCommand, RawFilesHaveTheShapeThatIsGiven) {
   EXPECT_THAT(run({"transpose", npy, "--shape", "2x3"}).err, Names("leave", "--shape"));
 }
 
+TEST_F(ArrayCommand, RawFilesMayHaveAnyShapeOfAnArray) {
+  testing::write_file(folder_ / "raw.bin", testing::bytes_of(ramp(24)));
+  const std::string file = (folder_ / "raw.bin").string();
+  EXPECT_EQ(run({"transpose", file, "--dtype", "f32", "--shape", "1x2x3x4", "-o", out()}).code, 0);
+  load<float>(shape_);
+  EXPECT_EQ(shape_, (Shape{1, 2, 4, 3}));
+  EXPECT_EQ(run({"softmax", file, "--dtype", "f32", "--shape", "2 × 1x3x4", "--axis", "1", "-o", out()}).code, 0);
+  EXPECT_EQ(run({"reduce", file, "--dtype", "f32", "--shape", "2x1x3x2x2", "--axis", "2", "-o", out()}).code, 0);
+  load<float>(shape_);
+  EXPECT_EQ(shape_, (Shape{2, 1, 2, 2}));
+
+  testing::write_file(folder_ / "empty.bin", "");
+  const std::string empty = (folder_ / "empty.bin").string();
+  for (const auto& [text, transposed] : {std::pair("0x8", Shape{8, 0}), std::pair("8x0", Shape{0, 8})}) {
+    EXPECT_EQ(run({"transpose", empty, "--dtype", "f32", "--shape", text, "-o", out()}).code, 0) << text;
+    load<float>(shape_);
+    EXPECT_EQ(shape_, transposed) << text;
+  }
+}
+
 TEST_F(ArrayCommand, EmptyArraysHaveEmptyResults) {
   const auto run_it = run({"transpose", save<float>("a.npy", {0, 3}, {}), "-o", out()});
   EXPECT_EQ(run_it.code, 0) << run_it.err;

@@ -68,6 +68,10 @@ TEST(ExchangeLines, OtherLinesComeBack) {
   EXPECT_EQ(back.binary, binary.binary);
 }
 
+TEST(ExchangeLines, AByteOrderMarkIsRefused) {
+  EXPECT_THAT(error_of("\xEF\xBB\xBF" + *to_line(HeaderLine{false})), Names("byte order mark"));
+}
+
 TEST(ExchangeLines, EntriesOfABinaryComeBack) {
   BinaryLine binary{"abc", cache::sample_publication().binary};
   binary.binary.entries = "_Z5firstv\nsecond";

@@ -198,6 +198,27 @@ TEST_F(CampaignPlanTest, LastBudgetShrinksAndWhatIsNotBegunIsDropped) {
   EXPECT_EQ(plan.result().items[1].outcome, Outcome::not_reached);
 }
 
+TEST_F(CampaignPlanTest, WhatTheTotalBudgetCutsOffIsAsIfNotReached) {
+  const auto ends = [&](milliseconds left, Outcome outcome, bool budget_spent) {
+    options_.budget = milliseconds(100);
+    CampaignPlan& plan = start({device("a", "one")});
+    tunes_next(0, left);
+    CampaignItem item = tuned(request_.problem);
+    item.outcome = outcome;
+    item.budget_spent = budget_spent;
+    return plan.take_tuned(target_, 0, item, {});
+  };
+  const CampaignItem cut_off = ends(milliseconds(30), Outcome::untuned, true);
+  EXPECT_TRUE(cut_off.is_cut_off);
+  EXPECT_EQ(cut_off.outcome, Outcome::untuned);
+  EXPECT_TRUE(plan_->result().out_of_budget);
+  EXPECT_EQ(ends(milliseconds(30), Outcome::failed, true).outcome, Outcome::not_reached);
+  EXPECT_EQ(ends(milliseconds(30), Outcome::failed, false).outcome, Outcome::failed) << "not for lack of time";
+  EXPECT_FALSE(ends(milliseconds(100), Outcome::untuned, true).is_cut_off) << "by its own budget";
+  EXPECT_FALSE(ends(milliseconds(30), Outcome::tuned, true).is_cut_off);
+  EXPECT_FALSE(plan_->result().out_of_budget);
+}
+
 TEST_F(CampaignPlanTest, WithoutTimeASweepIsLeftAsItIs) {
   CampaignPlan& plan = start({device("a", "one")});
   for (const std::int64_t n : {1024, 4096}) {

@@ -3,6 +3,7 @@
 #include <hone/sdk/absent_gpu.h>
 #include <hone/sdk/known_gpus.h>
 #include <hone/session.h>
+#include <hone/tunable_kernel.h>
 #include <hone/tuned_reduce.h>
 
 #include <nlohmann/json.hpp>
@@ -127,6 +128,24 @@ TEST(OccupancyCommand, AWinnerIsLookedAtOnAnyGpu) {
   EXPECT_EQ(other.at("block_threads"), own.at("block_threads"));
   EXPECT_GT(other.at("registers"), 0);
   EXPECT_EQ(run_hone({"occupancy", "7", "--gpu", "t4", "--cache", cache.string()}).code, 2);
+}
+
+TEST(OccupancyCommand, TheNumbersThatAreAdvisedAreThoseThatAreTaken) {
+  const TemporaryFolder folder;
+  const auto cache = folder / "cache.sqlite";
+  const TunableKernel own({.source = "extern \"C\" __global__ void own(int* x, int n) {\n"
+                                     "  const int i = blockIdx.x * block_threads + threadIdx.x;\n"
+                                     "  if (i < n) x[i] = i;\n}\n",
+                           .parameters = {ordinal("block_threads", {96})},
+                           .arguments = {out<std::int32_t>("x"), extent<int>("n")}});
+  {
+    Session session(Device::open("host"), {.on_miss = MissPolicy::heuristic, .cache_path = cache});
+    session.prepare(own.problem(1000));
+  }
+  const CommandRun run = run_hone({"occupancy", "1", "--gpu", "t4", "--cache", cache.string()});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, Names("'own'", "--block 96 --smem 0"));
+  EXPECT_EQ(run_hone({"occupancy", "--gpu", "t4", "--block", "96", "--smem", "0"}).code, 0);
 }
 
 }  // namespace

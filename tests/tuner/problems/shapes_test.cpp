@@ -32,6 +32,15 @@ TEST(ParseShapes, RangesAreOctaves) {
   EXPECT_THAT(parse_shapes("2^52..2^53"), ElementsAre(shape({std::int64_t{1} << 52}), shape({std::int64_t{1} << 53})));
 }
 
+TEST(ParseArrayShape, HasAnyNumberOfAxesAndEmptyOnes) {
+  EXPECT_THAT(parse_array_shape("7"), ElementsAre(7));
+  EXPECT_THAT(parse_array_shape("2x3x4x5"), ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(parse_array_shape("2^4 × 1Kix0"), ElementsAre(16, 1024, 0));
+  EXPECT_THAT(parse_array_shape("0x8"), ElementsAre(0, 8));
+  for (const std::string text : {"", "x", "2x", "2x-3", "8/64", "1..4", "2,3", "4@8", "2^30x2^30", "0x0x"})
+    EXPECT_THROW(parse_array_shape(text), CommandError) << text;
+}
+
 TEST(ParseShapes, ListsAreSortedAndUnique) {
   EXPECT_THAT(parse_shapes("4096, 1000 4096,1Ki"), ElementsAre(shape({1000}), shape({1024}), shape({4096})));
 }
