@@ -54,7 +54,10 @@ std::string first_fault(const std::shared_ptr<Device>& device, const Problem& pr
   });
   const Workspaces workspaces(device, needs_workspace ? kWorkspaceBytes : 0, stream.get());
   const Waiting waiting{*device, stream.get()};
-  if (reference) require_one_result(device, problem, *reference, stream.get());
+  if (reference) {
+    require_one_result(device, problem, *reference, stream.get());
+    require_laws(problem);
+  }
   const auto run = [&](const Problem& called, std::span<void* const> buffers) {
     loaded.enqueue(*device, called, buffers, workspaces.of_turn(0), stream.get());
   };

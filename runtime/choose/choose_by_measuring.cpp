@@ -247,6 +247,8 @@ Tuning choose_by_measuring(const std::shared_ptr<Device>& device, const Problem&
   start_tracing();
   const Clock::time_point start = Clock::now();
   Tuning tuning = TuningRun(device, problem, options, memo).run();
+  // Now, since it takes a compiler's time, which is none of the budget, and since orders that disagree say more.
+  if (options.verify && tuning.winner && problem.family->verifier().has_reference_kernel()) require_laws(problem);
   const auto has = [&](Verdict verdict) {
     return std::any_of(tuning.trials.begin(), tuning.trials.end(),
                        [&](const Trial& trial) { return trial.verdict == verdict; });

@@ -49,6 +49,9 @@ void require_one_result(const std::shared_ptr<Device>& device, const Problem& pr
       break;
     }
   }
+}
+
+void require_laws(const Problem& problem) {
   if (const std::string fault = problem.family->verifier().law_fault(problem); !fault.empty())
     throw Error(ErrorCode::invalid_argument, fault);
 }

@@ -20,4 +20,7 @@ void enqueue_reference(Device& device, const Module& reference, const Problem& p
 void require_one_result(const std::shared_ptr<Device>& device, const Problem& problem, const Module& reference,
                         Stream stream);
 
+/// Throws Error(invalid_argument) with what Verifier::law_fault() says.
+void require_laws(const Problem& problem);
+
 }  // namespace hone

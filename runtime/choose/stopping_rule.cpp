@@ -99,7 +99,8 @@ SearchEnd search_end_of(std::span<const Trial> trials, bool budget_spent) {
   if (budget_spent) return SearchEnd::budget_spent;
   if (has(ReasonCode::not_compiled_near_roofline) || has(ReasonCode::not_measured_near_roofline))
     return SearchEnd::near_roofline;
-  return has(ReasonCode::not_compiled_slower) ? SearchEnd::rest_expected_slower : SearchEnd::everything_searched;
+  const bool has_left_any = has(ReasonCode::not_compiled_slower) || has(ReasonCode::not_measured_gain);
+  return has_left_any ? SearchEnd::rest_expected_slower : SearchEnd::everything_searched;
 }
 
 double rank_correlation_of(std::span<const Trial> trials) {

@@ -82,8 +82,8 @@ class Verifier {
   virtual std::vector<Problem> order_problems(const Problem& problem) const;
 
   /// Says which law of a user's operation does not hold, though all orders agree: with an example, and without the
-  /// device, since what the operation does to awkward elements may end a context. Asked for before a tuning, after the
-  /// orders. By default "".
+  /// device, since what the operation does to awkward elements may end a context. Asked for once all orders agree, before
+  /// a winner is stored. By default "".
   virtual std::string law_fault(const Problem&) const { return ""; }
 
   /// Compares the outputs of two orders. Returns "" if they agree, else a message.

@@ -125,6 +125,7 @@ TEST_F(CacheRecordsTest, AStoredTuningSaysWhyItsSearchEndedAndHowGoodTheModelWas
   };
   EXPECT_EQ(end_with("too many threads"), SearchEnd::everything_searched);
   EXPECT_EQ(end_with({ReasonCode::not_compiled_slower, {7.0}}), SearchEnd::rest_expected_slower);
+  EXPECT_EQ(end_with({ReasonCode::not_measured_gain, {8.0, 7.0, 0.1}}), SearchEnd::rest_expected_slower);
   EXPECT_EQ(end_with(ReasonCode::not_compiled_near_roofline), SearchEnd::near_roofline);
   tuning.budget_spent = true;
   EXPECT_EQ(end_with(ReasonCode::not_compiled_budget), SearchEnd::budget_spent);

@@ -15,13 +15,13 @@ namespace hone {
 namespace {
 
 std::vector<float> special_input(std::int64_t n) {
-  const TunableKernel copy({.source = R"(extern "C" __global__ void copy(const float* x, float* y, int n) {
+  const TunableKernel same({.source = R"(extern "C" __global__ void same(const float* x, float* y, int n) {
   const int i = blockIdx.x * block_threads + threadIdx.x;
   if (i < n) y[i] = x[i];
 })",
                             .parameters = {ordinal("block_threads", {64})},
                             .arguments = {in<float>("x"), out<float>("y"), extent<int>("n")}});
-  const Problem problem = copy.problem(n);
+  const Problem problem = same.problem(n);
   const std::vector<std::byte> bytes = problem.family->verifier().input_pattern(problem, 0, "special");
   std::vector<float> values(bytes.size() / sizeof(float));
   std::memcpy(values.data(), bytes.data(), bytes.size());

@@ -199,8 +199,8 @@ class FloatsFamily final : public KernelFamily, Verifier {
   std::int64_t bytes_moved(const Problem& problem) const override { return total_.bytes_moved(problem); }
   void encode(const Problem&, const Candidate&, std::span<void* const>, void*, LaunchList&) const override {}
   std::vector<BufferSpec> buffers(const Problem& problem) const override {
-    return {{.name = "in", .dtype = DType::f32, .elements = problem.extents[0], .is_input = true},
-            {.name = "out", .dtype = DType::f32, .elements = problem.extents[0]}};
+    return {{.name = "in", .dtype = DType::f32, .elements = problem.extents[0]},
+            {.name = "out", .is_input = false, .dtype = DType::f32, .elements = problem.extents[0]}};
   }
   const Verifier& verifier() const override { return *this; }
   bool has_reference_kernel() const override { return true; }
