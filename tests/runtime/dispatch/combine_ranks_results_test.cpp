@@ -120,6 +120,7 @@ TEST_F(CombineRanks, ShardsAreReducedToNodes) {
   for (const SoftmaxSpec& spec : {SoftmaxSpec{}, SoftmaxSpec{.result = DType::bf16, .scale = -0.5},
                                   SoftmaxSpec{.dtype = DType::f16, .result = DType::f32, .scale = -0.5}}) {
     const Problem problem = softmax_shard_problem(spec, {.rows = 4, .columns = 3000, .pitch = 3001}, 0, {});
+    EXPECT_EQ(shard_spec_of(problem).result_dtype(), spec.result_dtype()) << "weights are those of one GPU";
     for (const Problem& each : problem.family->verifier().verified_problems(problem)) run(each, "uniform");
   }
 }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <random>
 #include <type_traits>
@@ -147,6 +148,32 @@ TEST(CanonicalPowers, HaveTheErrorsThatAreDocumented) {
   EXPECT_LT(largest_error(WeightPrecision::full, 0), 2.5 * 0x1p-24);
   EXPECT_LT(largest_error(WeightPrecision::reduced, 0x1.4p-24L), 98 * 0x1p-24);
   EXPECT_GT(largest_error(WeightPrecision::reduced, 0x1.4p-24L), 20 * 0x1p-24) << "as exact as others";
+}
+
+/// weight_of() of expected_bits.py, which shares nothing with the library. Results of 16 bits show little of weights.
+TEST(CanonicalPowers, HaveTheBitsOfASecondProgram) {
+  struct Row {
+    float x, full, reduced;
+  };
+  const auto expect = [](float origin, float factor, std::initializer_list<Row> rows) {
+    for (const Row& row : rows) {
+      EXPECT_EQ((canonical::CanonicalPowers<float>(origin, factor, WeightPrecision::full)(row.x)), row.full) << row.x;
+      EXPECT_EQ((canonical::CanonicalPowers<float>(origin, factor, WeightPrecision::reduced)(row.x)), row.reduced)
+          << row.x;
+    }
+  };
+  expect(0, 2, {{0, 0x1p48f, 0x1p48f},
+                {-0.3125f, 0x1.769652p47f, 0x1.769622p47f},
+                {-1.7f, 0x1.7622c6p45f, 0x1.76229ap45f},
+                {-40, 0x1.397924p-10f, 0x1.397946p-10f},
+                {-500, 0x1.00001ap-124f, 0x1.000036p-124f}});
+  expect(-3, -1.4f, {{-3, 0x1.055142p51f, 0x1.055138p51f},
+                     {-2.75f, 0x1.b6bac0p50f, 0x1.b6bb04p50f},
+                     {8.1f, 0x1.c3eb24p39f, 0x1.c3eb78p39f},
+                     {1e30f, 0x1.ffff12p-125f, 0x1.ffff34p-125f}});
+  expect(1000, 3, {{1000, 0x1.07aa32p36f, 0x1.07a5fep36f},
+                   {999.5f, 0x1.f22f90p34f, 0x1.f227dcp34f},
+                   {950.25f, 0x1.4d7a24p-72f, 0x1.4d7568p-72f}});
 }
 
 }  // namespace
