@@ -9,13 +9,21 @@
 namespace hone {
 
 /// 2^f for |f| ≤ ½, within 2^-27.5: the polynomial 1 + f · … of rounded coefficients whose largest error is the least.
-struct NearestToPower {
+struct PowerOfDegree6 {
+  static constexpr unsigned kDegree = 6;
   static constexpr float kAll[] = {
       1, 0x1.62e432p-1f, 0x1.ebfbe4p-3f, 0x1.c6ad88p-5f, 0x1.3b26f2p-7f, 0x1.5fcb7ap-10f, 0x1.462706p-13f};
   template <class Acc, unsigned kPower> static constexpr Acc kOf = kAll[kPower];
 };
+/// The same, within 2^-18.4.
+struct PowerOfDegree4 {
+  static constexpr unsigned kDegree = 4;
+  static constexpr float kAll[] = {1, 0x1.62e12cp-1f, 0x1.ec0374p-3f, 0x1.c9fc8p-5f, 0x1.3a0394p-7f};
+  template <class Acc, unsigned kPower> static constexpr Acc kOf = kAll[kPower];
+};
 /// The series, in f64.
 struct PowersOfLn2 {
+  static constexpr unsigned kDegree = 13;
   static __device__ constexpr double power(unsigned n) { return n == 0 ? 1 : power(n - 1) * 0x1.62e42fefa39efp-1; }
   template <class Acc, unsigned kPower>
   static constexpr Acc kOf = power(kPower) / InverseFactorials::factorial(kPower);
@@ -30,25 +38,30 @@ template <>
 struct PowerMath<float> {
   static constexpr float kLog2OfE = 0x1.715476p+0f, kLog2OfELow = 0x1.4ae0cp-26f;
   static constexpr float kWindow = 64, kCenter = 12, kLowest = 172, kLift = 48, kMost = 0x1p20f, kRounder = 0x1.8p23f;
-  using Power = NearestToPower;
+  template <WeightPrecision kPrecision>
+  using Power = typename Select<kPrecision == WeightPrecision::full, PowerOfDegree6, PowerOfDegree4>::type;
 };
 template <>
 struct PowerMath<double> {
   static constexpr double kLog2OfE = 0x1.71547652b82fep+0, kLog2OfELow = 0x1.777d0ffda0d24p-56;
   static constexpr double kWindow = 512, kCenter = 128, kLowest = 1204, kLift = 184, kMost = 0x1p40;
   static constexpr double kRounder = 0x1.8p52;
+  template <WeightPrecision>
   using Power = PowersOfLn2;
 };
 
-/// 2^n · 2^f, where n + f = z · (high + low); the rounder's low bits are what n is lifted by.
-template <class Acc>
+/// 2^n · 2^f, where n + f = z · (high + low), or z · high in reduced precision; the rounder's low bits are what n is
+/// lifted by.
+template <WeightPrecision kPrecision, class Acc>
 __device__ Acc lifted_power(Acc z, Acc high, Acc low, Acc rounder) {
   using Math = CanonicalMath<Acc>;
   using Bits = typename Math::Bits;
   const Acc rounded = fma(z, high, rounder);
   const Acc n = rounded_sum(rounded, -rounder);
-  const Acc f = fma(z, low, fma(z, high, -n));
-  const Acc p = horner<typename PowerMath<Acc>::Power, Math::kExponentialDegree>(f);
+  Acc f = fma(z, high, -n);
+  if constexpr (kPrecision == WeightPrecision::full) f = fma(z, low, f);
+  using Power = typename PowerMath<Acc>::template Power<kPrecision>;
+  const Acc p = horner<Power, Power::kDegree>(f);
   return Math::of_bits(static_cast<Bits>(Math::bits(p)) + (static_cast<Bits>(Math::bits(rounded)) << Math::kMantissa));
 }
 
@@ -65,7 +78,7 @@ __device__ inline float reciprocal(float x) {
 __device__ inline double reciprocal(double x) { return 1 / x; }
 
 /// The weights of elements of a row: 2^(kLift − level) · exp(½ factor · x).
-template <class Acc>
+template <class Acc, WeightPrecision kPrecision>
 struct Powers {
   using Math = CanonicalMath<Acc>;
   using Integer = decltype(Math::bits(Acc()));
@@ -104,7 +117,7 @@ struct Powers {
   __device__ bool is_relative_to_1() const { return level == Acc(0) && shift == Acc(0); }
 
   __device__ Acc operator()(Acc x) const {
-    return lifted_power(larger<true>(fma(x, scale, shift), lowest), high, low, rounder);
+    return lifted_power<kPrecision>(larger<true>(fma(x, scale, shift), lowest), high, low, rounder);
   }
   template <class Packs>
   __device__ void turn(Packs&) const {}
@@ -145,7 +158,7 @@ __device__ Pack<T, kElements> negated(Pack<T, kElements> pack) {
 
 /// The weights relative to 1, with two instructions less. The elements are those of a row, negated if the factor is
 /// negative, which turn() does. Powers of two scale exactly, so that the results are those of Powers.
-template <class Acc>
+template <class Acc, WeightPrecision kPrecision>
 struct GuessedPowers : GuessedFactors<Acc> {
   using Math = PowerMath<Acc>;
   static constexpr bool kTurnsElements = true;
@@ -154,7 +167,7 @@ struct GuessedPowers : GuessedFactors<Acc> {
   Acc factor;
 
   __device__ Acc operator()(Acc x) const {
-    return lifted_power(larger<true>(x, lowest), high, low, Acc(Math::kRounder + Math::kLift));
+    return lifted_power<kPrecision>(larger<true>(x, lowest), high, low, Acc(Math::kRounder + Math::kLift));
   }
   /// True if a row with that largest element has such weights; false if it is a NaN or infinite.
   __device__ bool are_of(Acc heaviest) const {

@@ -79,7 +79,7 @@ struct CanonicalSoftmaxLanes {
   template <class AnyRow, unsigned kAtOnce>
   static __device__ void write_tiles(const typename Types::Arguments& all) {
     CombineSoftmax<Types, kLanes, 1, Exchange::barriers> combine;
-    const GuessedPowers<typename Types::Acc> guessed{all.guessed, all.scale.factor};
+    const typename Types::GuessedPowers guessed{all.guessed, all.scale.factor};
     for (unsigned long long tile = blockIdx.x; tile * kTileRows < all.rows; tile += gridDim.x) {
 #pragma unroll 1
       for (unsigned begin = 0; begin < kRows; begin += kAtOnce) {
@@ -131,7 +131,7 @@ struct CanonicalSoftmaxBlock {
  private:
   template <class AnyRow>
   static __device__ void write_rows(AnyRow part, const Arguments& all, unsigned first, CombineRow combine) {
-    const GuessedPowers<typename Types::Acc> guessed{all.guessed, all.scale.factor};
+    const typename Types::GuessedPowers guessed{all.guessed, all.scale.factor};
     for (unsigned long long row = blockIdx.x / kClusterBlocks; row < all.rows; row += gridDim.x / kClusterBlocks) {
       part.load(softmax_input<Types>(all, row) + first, guessed);
       write_row(part, softmax_input<Types>(all, row) + first, softmax_output<Types>(all, row) + first, combine,

@@ -5,9 +5,12 @@
 
 namespace hone {
 
-/// These make the weights relative to 1 (GuessedPowers of canonical_powers.cuh): log₂ e times the factor in two parts,
-/// and the smallest element that has a weight of its own. They are NaNs if the factor is so large or small that they
-/// would not be exact: all rows have other weights then.
+/// How exact weights are: to their last digit, or, with three operations less each, as far as results of 16 bits show it.
+enum class WeightPrecision { full, reduced };
+
+/// These make the weights relative to 1 (GuessedPowers of canonical_powers.cuh): log₂ e times the factor in two parts
+/// (in reduced precision the first is all), and the smallest element that has a weight of its own. They are NaNs if the
+/// factor is so large or small that they would not be exact: all rows have other weights then.
 template <class Acc>
 struct GuessedFactors {
   Acc high, low, lowest;

@@ -20,6 +20,10 @@ struct CanonicalSoftmaxTypes {
   static constexpr unsigned kPack = kPack_;
   using InPack = Pack<In, kPack>;
   using OutPack = Pack<Out, kPack>;
+  static constexpr WeightPrecision kPrecision =
+      kSame<Acc, float> && sizeof(Out) == 2 ? WeightPrecision::reduced : WeightPrecision::full;
+  using Powers = hone::Powers<Acc, kPrecision>;
+  using GuessedPowers = hone::GuessedPowers<Acc, kPrecision>;
 };
 
 /// The heaviest element, negated if the scale is negative: an operation of CanonicalChunks, and any other tree.
@@ -66,7 +70,7 @@ struct SoftmaxNorm {
 
 /// Weights of the elements of a row, which are powers of two lifted as in canonical_powers.cuh: an operation of
 /// CanonicalChunks, and the results. Its elements are as its Powers_ take them.
-template <class Types, class Powers_ = Powers<typename Types::Acc>>
+template <class Types, class Powers_ = typename Types::Powers>
 struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   using In = typename Types::In;
   using Out = typename Types::Out;
@@ -84,12 +88,12 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
     requires(!Powers_::kTurnsElements)
       : SoftmaxWeight(Powers_(factor_ < Acc(0) ? -heaviest : heaviest, factor_), heaviest, factor_) {}
   /// `guessed` are the powers of a row with that heaviest element.
-  __device__ SoftmaxWeight(const GuessedPowers<Acc>& guessed, Acc heaviest)
+  __device__ SoftmaxWeight(const typename Types::GuessedPowers& guessed, Acc heaviest)
     requires Powers_::kTurnsElements
       : powers(guessed), origin(heaviest), factor(guessed.factor), is_nan(false) {}
   /// The same if weights are relative to 1.
   static __device__ SoftmaxWeight relative_to_1(Acc heaviest, Acc factor) {
-    return {Powers<Acc>(factor), heaviest, factor};
+    return {Powers_(factor), heaviest, factor};
   }
 
   static __device__ Acc absent() { return -Acc(0); }
@@ -139,7 +143,7 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   __device__ Out result(In x, const Norm& norm) const { return is_nan ? canonical_nan<Out>() : number(x, norm); }
 
  protected:
-  __device__ SoftmaxWeight(const Powers<Acc>& powers_, Acc heaviest, Acc factor_)
+  __device__ SoftmaxWeight(const Powers_& powers_, Acc heaviest, Acc factor_)
       : powers(powers_),
         origin(factor_ < Acc(0) ? -heaviest : heaviest),
         factor(factor_),

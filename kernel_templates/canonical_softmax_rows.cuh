@@ -28,7 +28,8 @@ struct CanonicalSoftmaxRows {
   using Arguments = typename Types::Arguments;
   using Heaviest = HeaviestElement<Types>;
   using Weight = SoftmaxWeight<Types>;
-  using Guess = SoftmaxWeight<Types, GuessedPowers<Acc>>;
+  using GuessedPowers = typename Types::GuessedPowers;
+  using Guess = SoftmaxWeight<Types, GuessedPowers>;
   static constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
   static constexpr unsigned kTileBytes = kWarps * kUnroll * kChunkBytes;
 
@@ -36,7 +37,7 @@ struct CanonicalSoftmaxRows {
     ToAll<Heaviest> combine_heaviest;
     ToAll<Weight> combine_weights;
     for (unsigned long long row = blockIdx.x; row < all.rows; row += gridDim.x) {
-      const GuessedPowers<Acc> guessed = guessed_of(all);
+      const GuessedPowers guessed = guessed_of(all);
       Acc of_warp = Heaviest::absent();
       const Acc sum = of_row(combine_weights, of_warp, guessed, all, row);
       const Acc heaviest = combine_heaviest.to_all(of_warp);
@@ -55,7 +56,7 @@ struct CanonicalSoftmaxRows {
   template <class Op>
   using ToAll = Combine<CanonicalCombine<Op>, kBlockThreads, 1, Grid::none, true>;
 
-  static __device__ GuessedPowers<Acc> guessed_of(const Arguments& all) { return {all.guessed, all.scale.factor}; }
+  static __device__ GuessedPowers guessed_of(const Arguments& all) { return {all.guessed, all.scale.factor}; }
   static __device__ unsigned run_of(const Arguments& all) { return (kUnroll * kChunkElements<In>) << all.run_levels; }
 
   /// Reads the part of a span that is the warp's.
@@ -99,7 +100,7 @@ template <class Types, unsigned kBlockThreads, unsigned kUnroll>
 struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnroll> {
   using Rows = CanonicalSoftmaxRows<Types, kBlockThreads, kUnroll>;
   using typename Rows::Acc, typename Rows::Arguments, typename Rows::Heaviest, typename Rows::Weight;
-  using typename Rows::Guess;
+  using typename Rows::Guess, typename Rows::GuessedPowers;
 
   static __device__ void publish(const Arguments& all) {
     pdl_release_then_wait();
@@ -123,7 +124,7 @@ struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnrol
     ToAll<Heaviest> combine_heaviest;
     ToAll<Weight> combine_weights;
     for_rows(all, [&](unsigned row, unsigned first, unsigned end) {
-      const GuessedPowers<Acc> guessed = Rows::guessed_of(all);
+      const GuessedPowers guessed = Rows::guessed_of(all);
       const Acc heaviest = of_row(combine_heaviest, heaviest_of(all, row), all.chunks);
       if (guessed.are_of(heaviest)) {
         Rows::write_spans(Guess(guessed, heaviest), of_row(combine_weights, sums_of(all, row), all.chunks), all, row,

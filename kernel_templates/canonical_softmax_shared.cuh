@@ -165,7 +165,7 @@ struct CanonicalSoftmaxShared {
 
   static __device__ void run(const typename Types::Arguments& all) {
     CombineSoftmax<Types, kWarps * kWarpThreads, kClusterBlocks, Exchange::barriers> combine;
-    const GuessedPowers<Acc> guessed{all.guessed, all.scale.factor};
+    const typename Types::GuessedPowers guessed{all.guessed, all.scale.factor};
     const unsigned warp = threadIdx.x / kWarpThreads;
     const unsigned begin = kWarps == 1 ? 0 : warp << all.run_levels;  // the warp's first chunk of the block's part
     const unsigned first = (begin + (kClusterBlocks > 1 ? rank_in_cluster() * all.chunks : 0)) * kElements;

@@ -110,7 +110,7 @@ struct SoftmaxColumnWork {
   template <class Act>
   __device__ void find_both(const Act& act) {
     const Acc factor = all.scale.factor;
-    const Powers<Acc> powers(factor);
+    const typename Types::Powers powers(factor);
     Array<Acc, kPack> most([](unsigned) { return lowest<Acc>(); });
     find_sums(
         [&](Element x, unsigned e) {

@@ -55,12 +55,12 @@ __device__ __noinline__ CombineRow write_again_apart(typename Row::Place place, 
 /// Writes the results of a Row that has loaded `in`, with the same powers. All lanes of the warp call it.
 template <class Row, class CombineRow>
 __device__ void write_row(Row& row, const typename Row::In* in, typename Row::Out* out, CombineRow& combine,
-                          const GuessedPowers<typename Row::Acc>& guessed) {
+                          const typename Row::Types::GuessedPowers& guessed) {
   using Again = typename Row::Again;
   const auto heaviest = row.heaviest();  // first, so that packs need registers no longer than until they are weighed
   const auto state = combine.to_all_of_lanes({row.sum(guessed), heaviest});
   if (!__any_sync(kFullMask, !guessed.are_of(state.heaviest))) {
-    const SoftmaxWeight<typename Row::Types, GuessedPowers<typename Row::Acc>> weight(guessed, state.heaviest);
+    const SoftmaxWeight<typename Row::Types, typename Row::Types::GuessedPowers> weight(guessed, state.heaviest);
     row.store(in, out, weight, weight.template norm<true>(state.sum));
   } else if constexpr (Again::kIsApart) {
     combine = write_again_apart<Again>(row.place, in, out, state.heaviest, combine);

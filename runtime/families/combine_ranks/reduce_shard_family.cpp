@@ -165,7 +165,7 @@ class ShardVerifier final : public Verifier {
     if (!has_origins(problem)) return {};
     const ReduceSpec spec = shard_spec_of(problem);
     return canonical::softmax_weights(
-        {.dtype = spec.dtype, .result = spec.dtype, .accumulator = spec.accumulator_dtype()},
+        {.dtype = spec.dtype, .result = spec.result_dtype(), .accumulator = spec.accumulator_dtype()},
         problem.scalars[kFactorScalar].value_or(2), static_cast<double>(origin_of(problem, row)), patterns[0]);
   }
 };
@@ -210,8 +210,9 @@ class ReduceShardFamily final : public BuiltInFamily {
     const std::string_view in = info(spec.dtype).cuda_name;
     const std::string type =
         has_origins(problem)
-            ? fmt::format("hone::SoftmaxWeight<hone::CanonicalSoftmaxTypes<{0}, {0}, {1}, {2}, false, 1>>", in,
-                          info(spec.accumulator_dtype()).cuda_name, index_type(true))
+            ? fmt::format("hone::SoftmaxWeight<hone::CanonicalSoftmaxTypes<{}, {}, {}, {}, false, 1>>", in,
+                          info(spec.result_dtype()).cuda_name, info(spec.accumulator_dtype()).cuda_name,
+                          index_type(true))
             : fmt::format("hone::Canonical<{}>", op.type);
     const ShardLayout layout = ShardLayout::of(problem);
     source += fmt::format(

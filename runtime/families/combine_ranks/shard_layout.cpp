@@ -75,7 +75,9 @@ Problem reduce_shard_problem(const ReduceSpec& spec, const RowsShape& shape, int
 }
 
 Problem softmax_shard_problem(const SoftmaxSpec& spec, const RowsShape& shape, int rank, const ShardBounds& bounds) {
-  Problem problem = reduce_shard_problem(sum_of_weights(spec), shape, rank, bounds);
+  ReduceSpec of_weights = sum_of_weights(spec);
+  of_weights.result = spec.result_dtype();
+  Problem problem = reduce_shard_problem(of_weights, shape, rank, bounds);
   problem.operation = kSoftmaxWeights;
   problem.scalars[kFactorScalar] = softmax_factor(spec);
   return problem;

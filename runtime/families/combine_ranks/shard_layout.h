@@ -48,6 +48,7 @@ ReduceSpec shard_spec_of(const Problem& problem);
 const KernelFamily& reduce_shard_family();
 Problem reduce_shard_problem(const ReduceSpec& spec, const RowsShape& shape, int rank, const ShardBounds& bounds,
                              std::uint32_t alignment = kMaxAlignment);
+/// Its result dtype is that of the softmax, for which weights are as exact as they need to be.
 Problem softmax_shard_problem(const SoftmaxSpec& spec, const RowsShape& shape, int rank, const ShardBounds& bounds);
 
 /// The family that makes results of the blocks of all ranks. Its extents are {ranks, rows, 1}, its buffers

@@ -25,13 +25,16 @@ struct PowerConstants {
   static constexpr A kMost = static_cast<A>(kIsFloat ? 0x1p20 : 0x1p40);
 };
 
-/// The coefficients of 2^f: in f32 of the polynomial 1 + f · … that is nearest to it, in f64 of its series.
-inline std::span<const float> power_coefficients(float) {
+/// The coefficients of 2^f: in f32 of the polynomial 1 + f · … of degree 6 or 4 that is nearest to it, in f64 of its
+/// series.
+inline std::span<const float> power_coefficients(float, WeightPrecision precision) {
   static constexpr std::array<float, 7> kAll{
       1, 0x1.62e432p-1f, 0x1.ebfbe4p-3f, 0x1.c6ad88p-5f, 0x1.3b26f2p-7f, 0x1.5fcb7ap-10f, 0x1.462706p-13f};
+  static constexpr std::array<float, 5> kFew{1, 0x1.62e12cp-1f, 0x1.ec0374p-3f, 0x1.c9fc8p-5f, 0x1.3a0394p-7f};
+  if (precision == WeightPrecision::reduced) return kFew;
   return kAll;
 }
-inline std::span<const double> power_coefficients(double) {
+inline std::span<const double> power_coefficients(double, WeightPrecision) {
   static const auto all = [] {
     std::array<double, 14> series{};
     double power = 1, factorial = 1;
@@ -47,7 +50,7 @@ template <class A>
 class CanonicalPowers {
  public:
   CanonicalPowers() = default;
-  CanonicalPowers(A origin, A factor) {
+  CanonicalPowers(A origin, A factor, WeightPrecision precision) : precision_(precision) {
     int exponent = 0;
     const A half = std::frexp(std::fabs(factor), &exponent);
     const auto power = [&](int e) { return std::copysign(std::ldexp(A(1), e), factor); };
@@ -66,9 +69,9 @@ class CanonicalPowers {
   /// 2^(kLift − level) · exp(½ factor · x).
   A operator()(A x) const {
     const A z = std::max(lowest_, std::fma(x, scale_, shift_)), n = nearest(z, high_);  // not a NaN
-    const A f = std::fma(z, low_, std::fma(z, high_, -n));
-    A sum = 0;
-    const auto coefficients = power_coefficients(A());
+    A f = std::fma(z, high_, -n), sum = 0;
+    if (precision_ == WeightPrecision::full) f = std::fma(z, low_, f);
+    const auto coefficients = power_coefficients(A(), precision_);
     for (std::size_t j = coefficients.size(); j-- > 0;) sum = std::fma(sum, f, coefficients[j]);
     return std::ldexp(sum, static_cast<int>(n - level_) + C::kLift);
   }
@@ -88,6 +91,7 @@ class CanonicalPowers {
   friend GuessedFactors<B> guessed_factors(B factor);
 
   A high_ = 0, low_ = 0, scale_ = 0, shift_ = 0, lowest_ = 0, level_ = 0;
+  WeightPrecision precision_ = WeightPrecision::full;
 };
 
 /// Kernels make weights relative to 1 with these. Elements are negated if the factor is, and its power of two is a part
@@ -96,7 +100,7 @@ template <class A>
 GuessedFactors<A> guessed_factors(A factor) {
   constexpr A kNan = std::numeric_limits<A>::quiet_NaN();
   if (!(std::fabs(factor) >= A(0x1p-60) && std::fabs(factor) <= A(0x1p60))) return {kNan, kNan, kNan};
-  const CanonicalPowers<A> powers(0, factor);
+  const CanonicalPowers<A> powers(0, factor, WeightPrecision::full);  // whose constants are those of any precision
   const A scale = std::fabs(powers.scale_);
   return {powers.high_ * scale, powers.low_ * scale, powers.lowest_ / scale};
 }

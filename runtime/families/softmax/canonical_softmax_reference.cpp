@@ -19,6 +19,11 @@ namespace {
 using softmax_reference::Computation;
 using softmax_reference::Line;
 
+WeightPrecision weight_precision(const Computation& computation) {
+  const bool is_reduced = computation.accumulator == DType::f32 && info(computation.result).size_bytes == 2;
+  return is_reduced ? WeightPrecision::reduced : WeightPrecision::full;
+}
+
 /// A row whose largest product with the factor is that of `origin`.
 template <class A>
 struct RowState {
@@ -28,9 +33,9 @@ struct RowState {
   CanonicalPowers<A> weight{};
 
   RowState() = default;
-  RowState(A of_origin, A of_factor)
+  RowState(A of_origin, A of_factor, WeightPrecision precision)
       : origin(of_origin), factor(of_factor), is_nan(!std::isfinite(of_origin)) {
-    if (!is_nan) weight = CanonicalPowers<A>(origin, factor);
+    if (!is_nan) weight = CanonicalPowers<A>(origin, factor, precision);
   }
 
   void set_sum(const Computation& computation, A of_row) {
@@ -61,7 +66,7 @@ class Definition {
       const A x = factor_ < 0 ? -element(line, i) : element(line, i);
       if (std::isnan(x) || x > heaviest || std::isnan(heaviest)) heaviest = std::isnan(heaviest) ? heaviest : x;
     }
-    RowState<A> state(factor_ < 0 ? -heaviest : heaviest, factor_);
+    RowState<A> state(factor_ < 0 ? -heaviest : heaviest, factor_, weight_precision(computation_));
     if (state.is_nan) return state;
     // Each value of the pattern has one weight, however often it is in the row.
     std::vector<A> weights(values_.size(), A(-1));
@@ -125,10 +130,11 @@ std::string verify_in(const Computation& computation, double factor, std::span<c
 }
 
 template <class A>
-std::vector<std::byte> weights_in(DType dtype, A factor, A origin, std::span<const std::byte> elements) {
-  const CanonicalPowers<A> weight_of(origin, factor);
+std::vector<std::byte> weights_in(const Computation& computation, A factor, A origin,
+                                  std::span<const std::byte> elements) {
+  const CanonicalPowers<A> weight_of(origin, factor, weight_precision(computation));
   std::vector<std::byte> bytes;
-  for (const long double x : reduce_reference::decode(dtype, elements)) {
+  for (const long double x : reduce_reference::decode(computation.dtype, elements)) {
     const A weight = weight_of(static_cast<A>(x));
     bytes.resize(bytes.size() + sizeof(A));
     std::memcpy(bytes.data() + bytes.size() - sizeof(A), &weight, sizeof(A));
@@ -139,7 +145,7 @@ std::vector<std::byte> weights_in(DType dtype, A factor, A origin, std::span<con
 template <class A>
 std::vector<std::byte> shares_in(const Computation& computation, A factor, A origin, A sum,
                                  std::span<const std::byte> elements) {
-  RowState<A> state(origin, factor);
+  RowState<A> state(origin, factor, weight_precision(computation));
   state.set_sum(computation, sum);
   std::vector<std::byte> bytes;
   const std::size_t each = info(computation.result).size_bytes;
@@ -161,8 +167,8 @@ std::vector<std::byte> softmax_shares(const Computation& computation, double fac
 
 std::vector<std::byte> softmax_weights(const Computation& computation, double factor, double origin,
                                        std::span<const std::byte> elements) {
-  if (computation.accumulator == DType::f64) return weights_in(computation.dtype, factor, origin, elements);
-  return weights_in(computation.dtype, static_cast<float>(factor), static_cast<float>(origin), elements);
+  if (computation.accumulator == DType::f64) return weights_in(computation, factor, origin, elements);
+  return weights_in(computation, static_cast<float>(factor), static_cast<float>(origin), elements);
 }
 
 std::string verify_softmax(const Computation& computation, double factor, std::span<const std::byte> pattern,

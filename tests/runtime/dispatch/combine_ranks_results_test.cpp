@@ -117,8 +117,10 @@ TEST_F(CombineRanks, ShardsAreReducedToNodes) {
             {.rows = 3, .columns = 9001, .pitch = 9003});
   run_shard({.op = ReduceOp::product, .dtype = DType::f64, .numerics = Numerics::reproducible},
             {.rows = 2, .columns = 700});
-  for (const double scale : {1.0, -0.5}) {
-    const Problem problem = softmax_shard_problem({.scale = scale}, {.rows = 4, .columns = 3000, .pitch = 3001}, 0, {});
+  for (const SoftmaxSpec& spec : {SoftmaxSpec{}, SoftmaxSpec{.result = DType::bf16, .scale = -0.5},
+                                  SoftmaxSpec{.dtype = DType::f16, .result = DType::f32, .scale = -0.5}}) {
+    const Problem problem = softmax_shard_problem(spec, {.rows = 4, .columns = 3000, .pitch = 3001}, 0, {});
+    EXPECT_EQ(shard_spec_of(problem).result_dtype(), spec.result_dtype()) << "weights are those of one GPU";
     for (const Problem& each : problem.family->verifier().verified_problems(problem)) run(each, "uniform");
   }
 }

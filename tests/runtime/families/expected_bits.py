@@ -2,7 +2,7 @@
 
 It shares nothing with the library. Lines are operation, dtype, n, and the results as hexadecimal floats. The elements
 are those of element(), which the tests compute, too. With the argument softmax, write expected_softmax_bits.txt:
-operation, dtype, n, scale, and the results of the elements 0, n // 3 and n - 1, as accumulators.
+operation, dtype, result dtype, n, scale, and the results of the elements 0, n // 3 and n - 1.
 """
 
 import math
@@ -12,7 +12,7 @@ from fractions import Fraction
 
 SIZES = (0, 1, 2, 3, 31, 255, 256, 257, 511, 512, 513, 1000, 1023, 1025, 2049, 3584, 4097, 65537)
 BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
-DIGITS = {"f32": (24, -149), "f64": (53, -1074)}
+DIGITS = {"f16": (11, -24), "bf16": (8, -133), "f32": (24, -149), "f64": (53, -1074)}
 
 
 def hashed(i):
@@ -56,6 +56,9 @@ class Arithmetic:
             unit *= 2
         return float(round(exact / unit) * unit)  # ties to even
 
+    def stored(self, x):
+        return math.copysign(self.rounded(Fraction(x)), x)
+
     def add(self, a, b):
         return self.narrowed(a + b)
 
@@ -73,8 +76,9 @@ class Arithmetic:
 
 
 class Tree:
-    def __init__(self, dtype, op):
+    def __init__(self, dtype, op, result=None):
         self.dtype, self.op, self.a = dtype, op, Arithmetic("f64" if dtype == "f64" else "f32")
+        self.result_dtype, self.is_reduced = result, result in ("f16", "bf16") and self.a.digits == 24
         self.chunk = 2048 // BYTES[dtype]
         narrow = self.a.digits == 24
         of_f32 = ("0x1.62e4p-1", "0x1.7f7d1cp-20", "0x1.6a09e6p0")
@@ -227,13 +231,17 @@ class Tree:
             e = min(e, most_exponent - 1 - max(-1, math.frexp(origin)[1] - 1))
             shift = Fraction(origin) * sign * Fraction(2) ** e
         least = a.mul(float(level - lowest), a.div(1.0, high))
+        of_degree_4 = ("1", "0x1.62e12cp-1", "0x1.ec0374p-3", "0x1.c9fc8p-5", "0x1.3a0394p-7")
+        coefficients = [float.fromhex(c) for c in of_degree_4] if self.is_reduced else self.powers
 
         def weight(x):
             z = max(a.rounded(Fraction(x) * sign * Fraction(2) ** e - shift), least)
             n = float(round(Fraction(z) * Fraction(high)))
-            f = a.fma(z, low, a.fma(z, high, -n))
+            f = a.fma(z, high, -n)
+            if not self.is_reduced:
+                f = a.fma(z, low, f)
             p = 0.0
-            for coefficient in reversed(self.powers):
+            for coefficient in reversed(coefficients):
                 p = a.fma(p, f, coefficient)
             return a.mul(p, 2.0 ** (int(n) - level + lift))
 
@@ -251,10 +259,13 @@ class Tree:
 
         def share(w):
             q = a.mul(w, reciprocal)
+            if BYTES[self.result_dtype] == 2:
+                return q
             return a.fma(a.fma(-q, total, w), reciprocal, q)
 
         exponents = [a.mul(a.fma(v, 0.5, -half), factor) for v in x]
-        return [share(w) for w in weights], [a.add(d, -logarithm) for d in exponents]
+        stored = Arithmetic(self.result_dtype).stored
+        return [stored(share(w)) for w in weights], [stored(a.add(d, -logarithm)) for d in exponents]
 
 
 def main():
@@ -269,13 +280,14 @@ def main():
 
 
 def softmax():
-    for dtype in BYTES:
+    results = {"f16": ("f32", "f16", "bf16"), "bf16": ("f32", "bf16"), "f32": ("f32", "f16"), "f64": ("f64", "f16")}
+    for dtype, result in ((dtype, result) for dtype in BYTES for result in results[dtype]):
         for n in (1, 2, 7, 33, 255, 512, 1000, 1025, 2049, 5000):
             for scale in (1.0, -0.75):
                 x = [element(dtype, "logsumexp", i) for i in range(n)]
-                for op, results in zip(("softmax", "log_softmax"), Tree(dtype, "softmax").softmax(x, scale)):
-                    spelled = " ".join(results[i].hex() for i in (0, n // 3, n - 1))
-                    sys.stdout.write(f"{op} {dtype} {n} {scale} {spelled}\n")
+                for op, all_of_op in zip(("softmax", "log_softmax"), Tree(dtype, "softmax", result).softmax(x, scale)):
+                    spelled = " ".join(all_of_op[i].hex() for i in (0, n // 3, n - 1))
+                    sys.stdout.write(f"{op} {dtype} {result} {n} {scale} {spelled}\n")
 
 
 softmax() if sys.argv[1:] == ["softmax"] else main()

@@ -12,11 +12,13 @@
 
 #include "runtime/dispatch/call_checks.h"
 #include "runtime/dispatch/winner_checks.h"
+#include "runtime/families/softmax/canonical_softmax.h"
 #include "runtime/families/softmax/softmax_base.h"
 #include "runtime/families/softmax/softmax_reference.h"
 #include "runtime/families/softmax/softmax_row_layout.h"
 #include "runtime/search/candidates.h"
 #include "tests/runtime/support/allowed_policies.h"
+#include "tests/runtime/support/expected_softmax_bits.h"
 #include "tests/runtime/support/invented_devices.h"
 #include "tests/support/names.h"
 
@@ -349,6 +351,23 @@ TEST(SoftmaxReference, AcceptsWhatIsRightAndNothingElse) {
   }
   EXPECT_EQ(verdict({kInfinity, 1}, {0, 1}, -1, false), "");
   EXPECT_EQ(verdict({-kInfinity, 1}, {kFloatNan, kFloatNan}, -1, false), "");
+}
+
+/// The file was written by a second program, expected_bits.py softmax, which shares nothing with the library.
+TEST(CanonicalSoftmax, IsDefinedWithTheExpectedBits) {
+  for (const ExpectedSoftmaxBits& expected : read_expected_softmax_bits()) {
+    const softmax_reference::Computation computation{.dtype = expected.spec.dtype,
+                                                     .result = expected.spec.result_dtype(),
+                                                     .accumulator = expected.spec.accumulator_dtype(),
+                                                     .is_log = expected.is_log};
+    std::vector<ElementRange> parts;
+    for (const std::int64_t i : expected.places()) parts.push_back({i, 1});
+    const auto line_of = [&](std::int64_t) { return softmax_reference::Line{.elements = expected.n}; };
+    EXPECT_EQ(canonical::verify_softmax(computation, softmax_factor(expected.spec), expected.elements(), parts, line_of,
+                                        expected.results), "")
+        << (expected.is_log ? "log_softmax " : "softmax ") << info(expected.spec.dtype).name << " to "
+        << info(expected.spec.result_dtype()).name << ", " << expected.n << " elements, scale " << expected.spec.scale;
+  }
 }
 
 TEST(SoftmaxReference, SumsWholePeriodsAtOnceAndTheRestOneByOne) {

@@ -155,6 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
     , ReproducibleSoftmaxOfRanks,
     testing::Values(SoftmaxCase{{.dtype = DType::f32, .numerics = Numerics::reproducible}, true},
                     SoftmaxCase{{.dtype = DType::f16, .result = DType::f32, .scale = -0.7}, false},
+                    SoftmaxCase{{.dtype = DType::bf16, .result = DType::f16, .numerics = Numerics::reproducible}, false},
                     SoftmaxCase{{.dtype = DType::f64, .scale = 3, .numerics = Numerics::reproducible}, false}),
     softmax_name);
 
