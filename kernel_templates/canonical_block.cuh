@@ -34,9 +34,9 @@ struct CanonicalBlock {
   /// short rows and arrays, the first warp makes it, and the others need not wait.
   template <class Combine_>
   static __device__ bool combine_kept(Combine_& combine, State& state, unsigned rounds) {
-    state = value_of_thread(rounds);
-    if (rounds > 1) return combine.to_first(state);
-    if (warp() == 0) state = tree_of_warps(state);
+    if (rounds != 1) return combine.to_first(state = value_of_thread(rounds));
+    __syncthreads();
+    if (warp() == 0) state = tree_of_round();
     return threadIdx.x == 0;
   }
 
@@ -81,8 +81,23 @@ struct CanonicalBlock {
     return rounds;
   }
 
+  /// The tree of what the warps kept in the only round, in all lanes of the warp that calls it. Numbers are combined by
+  /// each lane, as in states.cuh.
+  static __device__ State tree_of_round() {
+    const unsigned lane = threadIdx.x % kWarpThreads;
+    if constexpr (kIsFloating<State>) {
+      constexpr unsigned kFolded = kWarps < kMostFolded ? kWarps : kMostFolded, kLeft = kWarps / kFolded;
+      State some[kFolded];
+#pragma unroll
+      for (unsigned i = 0; i < kFolded; ++i) some[i] = kept()[lane % kLeft * kFolded + i];
+      return Tree::template in_all_lanes<kLeft>(combine_tree<Op, kFolded>(some));
+    } else {
+      return tree_of_warps(lane < kWarps ? kept()[lane] : Op::absent());
+    }
+  }
+
   static __device__ State* kept() {
-    __shared__ State of_run[kRounds * kWarps];
+    alignas(16) __shared__ State of_run[kRounds * kWarps];
     return of_run;
   }
 };
