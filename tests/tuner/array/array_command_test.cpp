@@ -195,7 +195,7 @@ TEST_F(ArrayCommand, WhatCannotBeIsRefused) {
   for (const char* scale : {"inf", "1e400", "1e38"}) {
     const testing::CommandRun refused = run({"softmax", file, "--scale", scale});
     EXPECT_EQ(refused.code, 2);
-    EXPECT_THAT(refused.err, Names("scale", scale == std::string_view("1e38") ? "8.5070586659632215e+37" : "2^126"));
+    EXPECT_THAT(refused.err, Names("scale", "2^126"));
   }
   EXPECT_EQ(run({"transpose", file, "-o", (folder_ / "no" / "out.npy").string()}).code, 4);
   EXPECT_FALSE(std::filesystem::exists(out()));
