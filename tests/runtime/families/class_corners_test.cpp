@@ -59,7 +59,8 @@ TEST(ClassCorners, EveryMemberIsLaunchedByEveryPolicyOfItsClass) {
 
 /// Sizes that no GPU has memory for are refused, or launched as any others; nothing between fails in a launch.
 TEST(ClassCorners, ExtremeExtentsAreRefusedOrLaunched) {
-  constexpr std::int64_t kOne = 1, kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kOne = 1, kMost = std::numeric_limits<std::int64_t>::max(), kBlocks = 132 * 4;
+  const DeviceFacts facts = h100_facts();
   std::size_t turn = 0;
   int refused = 0, launched = 0;
   for (const FamilyRow& row : built_in_families()) {
@@ -82,9 +83,12 @@ TEST(ClassCorners, ExtremeExtentsAreRefusedOrLaunched) {
           const ProblemClass problem_class = problem;
           std::size_t valid = 0;
           for (const Policy& policy : problem.family->space().all()) {
-            if (!problem.family->is_valid(problem_class, policy, h100_facts()).empty()) continue;
+            const Candidate candidate{policy, {kBlocks}};
+            if (!problem.family->is_valid(problem_class, policy, facts).empty() ||
+                problem.family->workspace_bytes(problem_class, candidate) > kWorkspaceBytes)
+              continue;
             ++valid;
-            expect_fits(problem, problem_class, policy, h100_facts());
+            expect_fits(problem, problem_class, policy, facts);
           }
           EXPECT_GT(valid, 0u) << to_string(problem);
           ++launched;
