@@ -6,7 +6,6 @@
 
 #include <array>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <hone/error.h>
@@ -258,24 +257,6 @@ TEST_F(RefusedGridTest, OtherFailuresOfALaunchStayFailures) {
   device_->script = [&](std::string_view) { return FakeKernel{.fails_at_launch = launched + 1}; };
   EXPECT_THROW(launch(session), Error);
   EXPECT_EQ(session.counters().refused_grids, 0u);
-}
-
-TEST_F(RefusedGridTest, ThreadsThatAreRefusedAtOnceReplaceTheWinnerOnce) {
-  tune();
-  Session session(device_, telling());
-  launch(session);
-  device_->has_room = false;
-  std::vector<std::jthread> threads;
-  std::vector<std::int64_t> results(4, -1);
-  for (std::int64_t& result : results)
-    threads.emplace_back([&] {
-      for (int i = 0; i < 20; ++i)
-        session.launch(family_.problem(kSize), std::array<void*, 2>{in_.data(), &result}, device_->create_stream());
-    });
-  threads.clear();
-  EXPECT_THAT(results, testing::Each(kSize));
-  EXPECT_EQ(session.counters().refused_grids, 1u);
-  EXPECT_THAT(said_, SizeIs(1));
 }
 
 }  // namespace
