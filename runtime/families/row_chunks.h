@@ -56,11 +56,11 @@ struct RowChunks {
     return is_pipeline() ? std::min(kPipelinedRows - 1, 1 + divide_up(blocks, count(blocks))) : 0;
   }
 
-  /// Adds the time of a pipeline besides the loads and stores of its chunks, in memory latencies: the tickets and
-  /// counters of its items, which follow each other in 7 ns, and behind the last of them a wait for a counter and for
-  /// partials. 8 rows of 2^20 f16 take softmax by 2048, 4096 and 8192 items 21.8, 29.8 and 50.1 µs, and two kernels
-  /// 19.8; RMS norms with weights and residuals by 1024, 2048 and 4096 items 30.3, 31.4 and 37.5, and two kernels 30.2
-  /// (H100, CUDA 13.0, 2026-11-26).
+  /// What a pipeline adds to the loads and stores of its chunks, in memory latencies: the tickets and counters of its
+  /// items, which follow each other in 7 ns, and behind the last of them a wait for a counter and for partials. 8 rows
+  /// of 2^20 f16 take softmax by 2048, 4096 and 8192 items 21.8, 29.8 and 50.1 µs, and two kernels 19.8; RMS norms with
+  /// weights and residuals by 1024, 2048 and 4096 items 30.3, 31.4 and 37.5, and two kernels 30.2 (H100, CUDA 13.0,
+  /// 2026-11-26).
   void add_to(WorkShape& shape) const {
     constexpr double kItemLatencies = 7.0 / 550, kLastLatencies = 3;
     if (!is_pipeline()) return;
