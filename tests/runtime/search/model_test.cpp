@@ -185,6 +185,18 @@ TEST(Model, ACounterThatAllBlocksIncrementSetsThePaceOfTheirTiles) {
   EXPECT_NEAR(work.on(facts, 528).us(), 100000 * latency_us, 0.01 * 100000 * latency_us);
 }
 
+TEST(Model, ClustersThatRunInStepLeaveMemoryIdleWhereSmsHaveRoomForOthers) {
+  constexpr std::int64_t kBlocks = 64;
+  const auto us = [](std::int64_t tiles, int resident) {
+    Work work(tiles);
+    work.shape.cluster_blocks = 8;
+    work.shape.bytes_in_flight_per_block = kTileBytes;
+    return work.on(h100_facts(), kBlocks, resident).us();
+  };
+  EXPECT_GT(us(8 * kBlocks, 2), 1.15 * us(8 * kBlocks, 1));
+  EXPECT_EQ(us(kBlocks, 2), us(kBlocks, 1)) << "no round follows";
+}
+
 TEST(Model, BlocksThatSmsCannotShareAlikeCost) {
   Work work(100'000);
   const auto us = [&](std::int64_t blocks, int resident) { return work.on(h100_facts(), blocks, resident).us(); };
