@@ -1,9 +1,7 @@
 #include "runtime/choose/exploration.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -15,21 +13,6 @@
 #include "runtime/search/model.h"
 
 namespace hone {
-namespace {
-
-/// One part in so many of the budget is for measuring what was compiled first; where compiling took longer than it may,
-/// one part in so many of that time, up to the budget. With a budget of 300 ms a session compiles 16 policies in 0.9 to
-/// 2.2 s, and measured 12 to 40 of their 60 to 120 candidates in 40 to 80 ms. Of 30 problems of long rows, the best
-/// grids of these policies by the model were 1.5 % behind the best of all candidates in the mean, their best grids 0.2 %
-/// (H100, CUDA 13.0, 2026-11-27).
-constexpr int kFirstWaveShare = 5, kCompileTimeShare = 4;
-
-std::chrono::milliseconds time_for_first_wave(std::chrono::milliseconds budget, double compile_ms) {
-  const std::chrono::milliseconds beside_compiling(static_cast<std::int64_t>(compile_ms / kCompileTimeShare));
-  return std::max(budget / kFirstWaveShare, std::min(budget, beside_compiling));
-}
-
-}  // namespace
 
 Exploration::Exploration(Device& device, const Problem& problem, const TuningOptions& options, BinaryMemo& memo,
                          Race& race, Clock::time_point compile_deadline, Clock::time_point deadline)

@@ -14,6 +14,7 @@
 #include <hone/error.h>
 
 #include "runtime/choose/choose.h"
+#include "runtime/choose/waves.h"
 #include "tests/runtime/support/fake_device.h"
 #include "tests/runtime/support/total_family.h"
 #include "tests/support/names.h"
@@ -238,33 +239,10 @@ TEST_F(ExplorationTest, WhatWasCompiledFirstIsMeasuredThoughTheBudgetIsSpent) {
   EXPECT_GE(measured(tuning), std::min(2u, std::thread::hardware_concurrency()));
 }
 
-/// The last unit of the first wave takes far longer to compile than the budget.
-class LateFirstWave : public ExplorationTest {
- protected:
-  LateFirstWave() {
-    script([](std::string_view, double predicted) { return 3 * predicted; });
-    device_->on_compile = [this] {
-      if (++compiled_ == std::clamp<std::size_t>(device_->parallel_compilations(), 16, 32))
-        std::this_thread::sleep_for(1600ms);
-    };
-  }
-
-  std::atomic<std::size_t> compiled_ = 0;
-};
-
-TEST_F(LateFirstWave, IsMeasuredForAQuarterOfTheTimeThatItTookUpToTheBudget) {
-  TuningOptions options{.budget = 400ms};
-  options.on_run = [](const Candidate&) { std::this_thread::sleep_for(5ms); };
-  EXPECT_GT(measured(tune(options)), kCandidateGroup) << "a fifth of the budget is not enough for more than a group";
-}
-
-TEST_F(LateFirstWave, HasOtherGridsOfTheLeaderMeasured) {
-  const Tuning tuning = tune({.budget = 400ms});
-  EXPECT_EQ(tuning.search_end, SearchEnd::budget_spent);
-  const Policy& leader = tuning.trials.at(tuning.winner.value()).candidate.policy;
-  EXPECT_GT(std::count_if(tuning.trials.begin(), tuning.trials.end(),
-                          [&](const Trial& trial) { return trial.candidate.policy == leader && trial.samples > 0; }),
-            1);
+TEST(FirstWave, IsMeasuredForAQuarterOfTheTimeThatItTookToCompileUpToTheBudget) {
+  EXPECT_EQ(time_for_first_wave(300ms, 40), 60ms) << "a fifth of the budget at least";
+  EXPECT_EQ(time_for_first_wave(300ms, 800), 200ms);
+  EXPECT_EQ(time_for_first_wave(300ms, 8000), 300ms);
 }
 
 TEST_F(ExplorationTest, TiesOfEqualResourcesGoToWhatServesNeighbours) {
