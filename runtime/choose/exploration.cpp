@@ -13,12 +13,6 @@
 #include "runtime/search/model.h"
 
 namespace hone {
-namespace {
-
-/// One part in so many of the budget is for measuring what was compiled first.
-constexpr int kFirstWaveShare = 5;
-
-}  // namespace
 
 Exploration::Exploration(Device& device, const Problem& problem, const TuningOptions& options, BinaryMemo& memo,
                          Race& race, Clock::time_point compile_deadline, Clock::time_point deadline)
@@ -37,6 +31,7 @@ Exploration::Exploration(Device& device, const Problem& problem, const TuningOpt
 void Exploration::run() {
   rejected_ = std::move(order_.rejected());
 
+  Clock::time_point deadline = deadline_;
   Wave wave = order_.next(first_wave_size(device_, problem_, options_, order_), measurer_.leader_us());
   while (!wave.empty()) {
     const auto now = Clock::now();
@@ -50,14 +45,16 @@ void Exploration::run() {
       if (!wave.empty()) ahead = loader_.compile_ahead(wave, deadline_);
     }
     // However long the first wave took to compile, it is measured: a choice among few is better than none.
-    measure(has_measured ? deadline_ : std::max(deadline_, Clock::now() + options_.budget / kFirstWaveShare));
+    if (!has_measured) deadline = std::max(deadline_, Clock::now() + time_for_first_wave(options_.budget, compile_ms()));
+    measure(deadline);
     if (is_done(wave)) {
       order_.give_back(wave);
       break;
     }
+    deadline = deadline_;
     if (wave.empty()) wave = order_.next(wave_size(device_), measurer_.leader_us());
   }
-  if (!rule_.measures_all()) refine();
+  if (!rule_.measures_all()) refine(deadline);
   reject_rest();
 }
 
@@ -143,18 +140,22 @@ void Exploration::measure_group(std::vector<QueuedCandidate> group, Clock::time_
     if (!rule_.measures_all()) order_.surrogate().observe(each.point, each.median_us);
 }
 
-void Exploration::refine() {
+/// Where the budget ended the search, and the first wave has time until `deadline` nevertheless, nothing more is
+/// compiled: most relatives are other grids of what is.
+void Exploration::refine(Clock::time_point deadline) {
+  if (end_ == SearchEnd::near_roofline || end_ == SearchEnd::stopped) return;
+  const bool may_compile = end_ != SearchEnd::budget_spent;
   std::vector<Candidate> looked_around;
-  while (end_ == SearchEnd::rest_expected_slower || end_ == SearchEnd::everything_searched) {
+  while (true) {
     const SearchState now = state();
-    if (now.measured == 0 || rule_.is_at_roofline(now.leader_us) || now.is_late || now.is_stopped) return;
+    if (now.measured == 0 || rule_.is_at_roofline(now.leader_us) || now.is_stopped || Clock::now() >= deadline) return;
     bool has_any = false;
     for (const Candidate& leader : leaders_of(measurer_.measured(), problem_.family->space())) {
       if (std::find(looked_around.begin(), looked_around.end(), leader) != looked_around.end()) continue;
       looked_around.push_back(leader);
-      has_any = require_relatives(leader) || has_any;
+      has_any = (may_compile ? require_relatives(leader) : queue_.require_relatives(leader, now.leader_us)) || has_any;
     }
-    measure(deadline_);
+    measure(deadline);
     if (!has_any) return;
   }
 }

@@ -23,7 +23,8 @@ namespace hone {
 /// as memory and enqueueing allow, or with the budget. In the first case the nearest relatives of the leader are
 /// measured as well, and of the fastest with each value of a named parameter that is nearly as fast, as long as there
 /// is a new one of these: what has been measured tells the surrogate how parameters do on the whole, and less of how
-/// they do together. TuningOptions::measure_all and exhaustive measure all, TuningOptions::only what it lists.
+/// they do together. If compiling the first wave took the budget, those of its candidates that are such relatives are.
+/// TuningOptions::measure_all and exhaustive measure all, TuningOptions::only what it lists.
 ///
 /// Its parts: SearchOrder says which policies are next, PolicyLoader compiles and loads them, CandidateQueue says which
 /// of their candidates are next, CandidateMeasurer measures these, and StoppingRule says when it is enough.
@@ -54,7 +55,7 @@ class Exploration {
   void add(std::size_t place, CompileOutcome outcome);
   void measure(Clock::time_point deadline);
   void measure_group(std::vector<QueuedCandidate> group, Clock::time_point deadline);
-  void refine();
+  void refine(Clock::time_point deadline);
   bool require_relatives(const Candidate& leader);
   bool is_done(const Wave& next);
   void reject_rest();

@@ -1,6 +1,7 @@
 // How many policies a search compiles at once.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <vector>
 
@@ -21,6 +22,10 @@ std::size_t wave_size(const Device& device);
 /// compiled while this is measured.
 std::size_t first_wave_size(const Device& device, const Problem& problem, const TuningOptions& options,
                             const SearchOrder& order);
+
+/// The time that there is for measuring what was compiled first, however late that is: a fifth of the budget, or a
+/// quarter of the time that compiling took, up to the budget.
+std::chrono::milliseconds time_for_first_wave(std::chrono::milliseconds budget, double compile_ms);
 
 /// A tuning that will come.
 struct ComingTuning {

@@ -56,15 +56,22 @@ struct RowChunks {
     return is_pipeline() ? std::min(kPipelinedRows - 1, 1 + divide_up(blocks, count(blocks))) : 0;
   }
 
-  /// What a pipeline adds to the loads and stores of its chunks, in memory latencies: the tickets and counters of its
-  /// items, which follow each other in 7 ns, and behind the last of them a wait for a counter and for partials. 8 rows
-  /// of 2^20 f16 take softmax by 2048, 4096 and 8192 items 21.8, 29.8 and 50.1 µs, and two kernels 19.8; RMS norms with
-  /// weights and residuals by 1024, 2048 and 4096 items 30.3, 31.4 and 37.5, and two kernels 30.2 (H100, CUDA 13.0,
-  /// 2026-11-26).
-  void add_to(WorkShape& shape) const {
-    constexpr double kItemLatencies = 7.0 / 550, kLastLatencies = 3;
+  /// A pipeline reads rows of `row_bytes` again, which is the part `reread` of its traffic, after a row and a chunk of
+  /// each block. It has latencies of its own: blocks wait for a ticket, for loads, and for each other's warps,
+  /// `item_latencies` for an item and more for a large chunk; tickets and counters of items follow each other in 5.6
+  /// ns; and behind the last of them partials are waited for. 64 rows of 2^20 f16 take softmax by chunks of 8 KiB in
+  /// 132, 264 and 528 blocks 554, 298 and 202 µs, by chunks of 32 KiB 182, 121 and 137, and two kernels 144. Fitted
+  /// with L2's part (model.cpp) to 517 candidates (H100, CUDA 13.0, 2026-11-27). Two kernels read the rows again, too,
+  /// those that were read last first, but L2 has few of them, or there are so few that latencies are what counts.
+  void add_to(WorkShape& shape, double reread, std::int64_t row_bytes, double item_latencies) const {
+    constexpr double kTicketLatencies = 5.6 / 550, kLastLatencies = 6.5, kLatenciesOfMib = 25;
     if (!is_pipeline()) return;
-    shape.critical_path_loads = kItemLatencies * 2 * static_cast<double>(rows * count(1));
+    const double chunk_mib = static_cast<double>(shape.bytes_in_flight_per_block) / (1 << 20);
+    shape.reread_traffic = reread;
+    shape.reread_distance_bytes = row_bytes;
+    shape.reread_distance_tiles = 1;
+    shape.round_latencies = item_latencies + kLatenciesOfMib * chunk_mib;
+    shape.latencies_between_tiles = 2 * kTicketLatencies;
     shape.pipeline_fill_latencies = kLastLatencies;
   }
 

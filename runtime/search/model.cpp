@@ -93,6 +93,18 @@ constexpr int kLargeCluster = 8;
 /// persistent grid, softmax of rows of 256 µs and more 1.7 to 2.6 % (H100, CUDA 13.0, 2026-11-25).
 constexpr double kEqualShares = 1.02;
 
+/// Where a persistent grid of large clusters leaves SMs room for another block, and has rows left, nothing fills the
+/// memory's time while its clusters, which run in step, wait: 31 rows of 2^20 + 1 f16 by 8, 16 and 31 clusters of 16,
+/// two blocks of which fit an SM, take softmax 80, 69 and 60 µs, RMS norms 60, 49.5 and 51 (H100, CUDA 13.0,
+/// 2026-11-27).
+constexpr double kInStep = 1.2;
+
+/// L2 has the part kReread of what is read again while it holds little else than what was read in between, and nothing
+/// once that is nearly all of it, in shares of its size. 64 rows of 2^20 f16 take RMS norms in a pipeline of 264, 396,
+/// 528 and 792 blocks, which keep 10, 14, 18 and 26 MiB, 109, 117, 130 and 134 µs, and a copy 92. Fitted to 517
+/// candidates of pipelines (H100, CUDA 13.0, 2026-11-27).
+constexpr double kReread = 0.55, kRereadWithin = 0.2, kNotRereadBeyond = 0.9;
+
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.
 constexpr double kLostPerDoubling = 0.35;
 
@@ -105,10 +117,20 @@ double mean_round_latencies(const WorkShape& shape, std::int64_t tiles, std::int
   return std::max(kClusterRound, (1 + (rounds - 1) * shape.round_latencies) / rounds);
 }
 
+/// DRAM traffic ÷ the bytes that are moved, with what L2 serves of a second reading left out.
+double traffic_of(const DeviceFacts& facts, const WorkShape& shape, std::int64_t blocks) {
+  if (shape.reread_traffic == 0 || facts.l2_bytes == 0) return shape.traffic;
+  const std::int64_t kept =
+      shape.reread_distance_bytes + shape.reread_distance_tiles * blocks * shape.bytes_in_flight_per_block;
+  const double share_of_l2 = static_cast<double>(kept) / static_cast<double>(facts.l2_bytes);
+  const double hits = std::clamp((kNotRereadBeyond - share_of_l2) / (kNotRereadBeyond - kRereadWithin), 0.0, 1.0);
+  return shape.traffic - shape.reread_traffic * kReread * hits;
+}
+
 /// Returns what `blocks` blocks draw together in GB/s: little less than the least of what memory, the SMs that they are
-/// on, and the bytes that they have in flight allow.
+/// on, the bytes that they have in flight, and the pace of tiles of `tile_bytes` allow.
 double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, const WorkShape& shape,
-                 std::int64_t blocks, double latencies) {
+                 std::int64_t blocks, double latencies, double tile_bytes) {
   const auto busy_sms = static_cast<double>(std::min<std::int64_t>(blocks, facts.sm_count));
   double most = std::min(constants.bandwidth_gbps, constants.sm_bandwidth_gbps * busy_sms);
   if (shape.cluster_blocks > 1 && constants.cluster_bandwidth_gbps > 0)
@@ -121,6 +143,8 @@ double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, cons
   double sum = std::pow(most, -kSharpness) + std::pow(in_flight_gbps, -kSharpness);
   if (shape.instructions_per_byte > 0 && constants.sm_instructions_per_ns > 0)
     sum += std::pow(busy_sms * constants.sm_instructions_per_ns / shape.instructions_per_byte, -kSharpness);
+  if (shape.latencies_between_tiles > 0)
+    sum += std::pow(tile_bytes / (constants.memory_latency_us * shape.latencies_between_tiles) * 1e-3, -kSharpness);
   if (shape.thread_gbps > 0)
     sum += std::pow(static_cast<double>(blocks * shape.block_threads) * shape.thread_gbps, -kSharpness);
   return std::pow(sum, -1 / kSharpness);
@@ -129,11 +153,12 @@ double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, cons
 /// From the first byte to the last: whole waves of blocks, and what is left over at its own, lower rate.
 double working_us(const DeviceFacts& facts, const ModelConstants& constants, const WorkShape& shape,
                   std::int64_t bytes_moved, std::int64_t tiles, std::int64_t blocks, std::int64_t slots) {
-  const double bytes_per_tile = shape.traffic * static_cast<double>(bytes_moved) / static_cast<double>(tiles);
+  const double bytes_per_tile =
+      traffic_of(facts, shape, blocks) * static_cast<double>(bytes_moved) / static_cast<double>(tiles);
   const double latencies = mean_round_latencies(shape, tiles, std::min(blocks, slots));
   const auto us = [&](std::int64_t at_once, double tiles_of_them) {
     if (tiles_of_them <= 0) return 0.0;
-    double gbps = rate_gbps(facts, constants, shape, at_once, latencies);
+    double gbps = rate_gbps(facts, constants, shape, at_once, latencies, bytes_per_tile);
     const double share = static_cast<double>(bytes_moved) / static_cast<double>(blocks);
     if (constants.block_share_bytes > 0 && share > constants.block_share_bytes)
       gbps /= 1 + kLostPerDoubling * std::log2(share / constants.block_share_bytes);
@@ -186,9 +211,10 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   us += constants.thread_us * shape.block_threads * static_cast<double>(divide_up(blocks, facts.sm_count));
   const std::int64_t blocks_per_sm = divide_up(blocks, facts.sm_count);
   const bool is_uneven = overlaps && blocks_per_sm < resident_blocks && resident_blocks % blocks_per_sm != 0;
+  const bool runs_in_step = shape.cluster_blocks >= kLargeCluster && blocks < tiles && blocks_per_sm < resident_blocks;
   const bool has_equal_shares = shape.independent_blocks && blocks < tiles && constants.memory_latency_us > 0;
   us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots) * (is_uneven ? kUnevenSms : 1) *
-        (has_equal_shares ? kEqualShares : 1);
+        (runs_in_step ? kInStep : 1) * (has_equal_shares ? kEqualShares : 1);
   // Nothing is in flight any more while the last round is combined.
   if (constants.sm_instructions_per_ns > 0)
     us += static_cast<double>(in_flight) * shape.instructions_per_byte / (constants.sm_instructions_per_ns * 1e3);

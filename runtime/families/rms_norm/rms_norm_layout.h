@@ -177,7 +177,8 @@ struct Layout : RmsNormPolicy {
                     .independent_blocks = !cuts_rows(),
                     .pipeline_fill_latencies = exposed_latencies(),
                     .thread_gbps = static_cast<double>(2 * streams * element_bytes(problem)) / element_ns()};
-    row_chunks().add_to(shape);
+    constexpr double kItemLatencies = 2.4;  // of a pipeline
+    row_chunks().add_to(shape, shape.traffic - 1, problem.extents[1] * element_bytes(problem), kItemLatencies);
     return shape;
   }
 

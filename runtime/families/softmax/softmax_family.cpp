@@ -36,6 +36,9 @@ constexpr double kElementInstructions = 22;
 /// Rows of fewer bytes are held by clusters.
 constexpr std::int64_t kLeastHeldBytes = std::int64_t{3} << 19;
 
+/// Of an item of a pipeline (RowChunks::add_to()).
+constexpr double kItemLatencies = 3.4;
+
 /// The memory latencies that a grid which holds rows takes longer than a copy: until its first row is known to all
 /// blocks, after its last, and where blocks wait for each other. 64 rows of 2^20 f16 and f32 take 104 and 197 µs, 16 of
 /// 3000017 f16 and f32 79 and 147, where copies take 92, 180, 67 and 131 (H100, CUDA 13.0, 2026-11-26).
@@ -119,15 +122,13 @@ struct Layout : SoftmaxRowLayout {
     }
     if (scope != Scope::grid)
       shape.instructions_per_byte = kElementInstructions / static_cast<double>(traits.in_bytes + traits.out_bytes);
-    row_chunks().add_to(shape);
     if (is_held()) {
       shape.bytes_in_flight_per_block = std::min(HeldRows::kInFlightBytes, std::int64_t{ring_kib} * 1024);
       shape.pipeline_fill_latencies = kHeldLatencies;
     } else if (cuts_rows()) {
       shape.bytes_in_flight_per_block = block_threads * packs_per_thread * pack_in_bytes();
-      // A pipeline reads its chunks a second time from L2, but that takes as long: 16 rows of 2^20 f32, 63.9 µs, where
-      // two kernels take 74.6 and the bytes once 44.6 (H100, CUDA 13.0, 2026-11-25).
       shape.traffic = traits.traffic(1, 1);
+      row_chunks().add_to(shape, shape.traffic - 1, columns * traits.in_bytes, kItemLatencies);
     } else if (scope == Scope::warp) {
       shape.bytes_in_flight_per_block = tile_rows() * columns * traits.in_bytes;
       // A lane that has a row to itself reads and writes half a sector of 32 bytes at a time.

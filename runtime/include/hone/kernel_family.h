@@ -48,6 +48,12 @@ struct WorkShape {
   bool cooperative = false;             ///< blocks wait for each other, one on each SM (Launch::cooperative)
   double traffic = 1;  ///< bytes of DRAM traffic ÷ KernelFamily::bytes_moved(): above 1 if elements are read twice
 
+  /// The part of `traffic` that is read for the second time. L2 serves it as far as it holds what is read in between:
+  /// so many bytes, and so many tiles of each block, of bytes_in_flight_per_block.
+  double reread_traffic = 0;
+  std::int64_t reread_distance_bytes = 0;
+  std::int64_t reread_distance_tiles = 0;
+
   /// Blocks share no output, so the grid may have one block per tile instead of being persistent.
   bool independent_blocks = false;
 
@@ -56,6 +62,10 @@ struct WorkShape {
 
   /// The dependent loads of the slowest thread, if threads have unequal shares; 0 if all shares are equal.
   double critical_path_loads = 0;
+
+  /// The memory latencies between one tile of the call and the next, whichever blocks take them: of a counter that all
+  /// of them increment.
+  double latencies_between_tiles = 0;
 
   /// The memory latencies that a block spends on pipeline fill and drain, with hardly any load in flight; that of a
   /// cluster does so in each tile.

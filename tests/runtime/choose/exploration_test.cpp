@@ -14,6 +14,7 @@
 #include <hone/error.h>
 
 #include "runtime/choose/choose.h"
+#include "runtime/choose/waves.h"
 #include "tests/runtime/support/fake_device.h"
 #include "tests/runtime/support/total_family.h"
 #include "tests/support/names.h"
@@ -236,6 +237,12 @@ TEST_F(ExplorationTest, WhatWasCompiledFirstIsMeasuredThoughTheBudgetIsSpent) {
   const Tuning tuning = tune({.budget = 200ms});
   EXPECT_EQ(tuning.search_end, SearchEnd::budget_spent);
   EXPECT_GE(measured(tuning), std::min(2u, std::thread::hardware_concurrency()));
+}
+
+TEST(FirstWave, IsMeasuredForAQuarterOfTheTimeThatItTookToCompileUpToTheBudget) {
+  EXPECT_EQ(time_for_first_wave(300ms, 40), 60ms) << "a fifth of the budget at least";
+  EXPECT_EQ(time_for_first_wave(300ms, 800), 200ms);
+  EXPECT_EQ(time_for_first_wave(300ms, 8000), 300ms);
 }
 
 TEST_F(ExplorationTest, TiesOfEqualResourcesGoToWhatServesNeighbours) {

@@ -152,6 +152,51 @@ TEST(Model, NoLoadWaitsForTheBlocksOfAClusterBehindItsLastTile) {
   EXPECT_GT(working_us(400, 5), 2 * working_us(400, 1));
 }
 
+TEST(Model, WhatIsReadAgainComesFromL2WhileItHoldsIt) {
+  const DeviceFacts facts = h100_facts();
+  Work work(100000);
+  work.shape.bytes_in_flight_per_block = kTileBytes / 2;
+  work.shape.traffic = 1.5;
+  work.shape.reread_traffic = 0.5;
+  const auto us = [&](std::int64_t distance_bytes, std::int64_t distance_tiles) {
+    work.shape.reread_distance_bytes = distance_bytes;
+    work.shape.reread_distance_tiles = distance_tiles;
+    return work.on(facts, 792).us();
+  };
+  const double from_l2 = us(1 << 20, 0), from_memory = us(facts.l2_bytes, 0);
+  EXPECT_LT(us(facts.l2_bytes / 2, 0), from_memory);
+  EXPECT_GT(us(facts.l2_bytes / 2, 0), from_l2);
+  EXPECT_GT(us(1 << 20, 1), 1.05 * from_l2) << "each block reads a tile in between";
+  EXPECT_NEAR(us(1 << 20, 2), from_memory, 1e-9);
+  work.shape.reread_traffic = 0;
+  EXPECT_NEAR(us(1 << 20, 0), from_memory, 1e-9);
+  work.shape.traffic = 1;
+  EXPECT_LT(us(1 << 20, 0), from_l2) << "L2 takes its time, too";
+}
+
+TEST(Model, ACounterThatAllBlocksIncrementSetsThePaceOfTheirTiles) {
+  const DeviceFacts facts = h100_facts();
+  const double latency_us = model_constants(facts).memory_latency_us;
+  Work work(100000);
+  const double without = work.on(facts, 528).us();
+  work.shape.latencies_between_tiles = 0.02;
+  EXPECT_NEAR(work.on(facts, 528).us(), without, 0.1 * without);
+  work.shape.latencies_between_tiles = 1;
+  EXPECT_NEAR(work.on(facts, 528).us(), 100000 * latency_us, 0.01 * 100000 * latency_us);
+}
+
+TEST(Model, ClustersThatRunInStepLeaveMemoryIdleWhereSmsHaveRoomForOthers) {
+  constexpr std::int64_t kBlocks = 64;
+  const auto us = [](std::int64_t tiles, int resident) {
+    Work work(tiles);
+    work.shape.cluster_blocks = 8;
+    work.shape.bytes_in_flight_per_block = kTileBytes;
+    return work.on(h100_facts(), kBlocks, resident).us();
+  };
+  EXPECT_GT(us(8 * kBlocks, 2), 1.15 * us(8 * kBlocks, 1));
+  EXPECT_EQ(us(kBlocks, 2), us(kBlocks, 1)) << "no round follows";
+}
+
 TEST(Model, BlocksThatSmsCannotShareAlikeCost) {
   Work work(100'000);
   const auto us = [&](std::int64_t blocks, int resident) { return work.on(h100_facts(), blocks, resident).us(); };
