@@ -46,6 +46,20 @@ __device__ Acc mean_about_pivot(Acc pivot, Acc sum, Acc count) {
   return is_nan(rest) ? quotient : quotient + rest / count;  // the rest of an infinite total is NaN
 }
 
+/// 1 ÷ count, off by at most an ulp; 1 of 0. It has no branch, unlike the GPU's division, so that several overlap.
+template <class Acc>
+__device__ Acc reciprocal_of_count(Acc count) {
+  const Acc some = larger<true>(count, Acc(1));
+#ifndef HONE_HOST_DEVICE
+  if constexpr (kSame<Acc, float>) {
+    float estimate;  // off by an ulp (PTX ISA, rcp.approx.ftz.f32)
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(estimate) : "f"(some));
+    return fma(estimate, fma(-some, estimate, 1.0f), estimate);
+  }
+#endif
+  return Acc(1) / some;
+}
+
 /// Mean and population variance of floats and wide integers. Partials combine by the pairwise update of Chan, Golub and
 /// LeVeque (Updating formulae and a pairwise algorithm for computing sample variances, 1979); within a tile, deviations
 /// are from the tile's mean. Sums are of differences from a pivot, an element of the tile: the difference of two means
@@ -62,19 +76,18 @@ struct FloatingMoments : Reduction<FloatingMoments<In, Acc, Index, kIgnoreNan>, 
     return kIgnoreNan && is_nan(y) ? identity() : State{Index(1), pivot, y - pivot, y - y};  // NaN for ±∞ and NaN
   }
 
+  /// Without a branch for partials of no elements, whose count, sum and pivot are 0: every term that they add is 0.
   static __device__ State combine(State a, State b) {
     const Index of_a = a.count, of_b = b.count;
-    if (of_a == 0) return b;
-    if (of_b == 0) return a;
     const Acc count_a = static_cast<Acc>(of_a), count_b = static_cast<Acc>(of_b);
-    const Acc mean_a = a.sum / count_a, mean_b = b.sum / count_b;
+    const Acc mean_a = a.sum * reciprocal_of_count(count_a), mean_b = b.sum * reciprocal_of_count(count_b);
     const Acc between = b.pivot - a.pivot;
     const Acc apart = between + (mean_b - mean_a);
-    const Acc weight = count_a * (count_b / (count_a + count_b));
-    const bool keeps_a = fabs(mean_a) <= fabs(mean_b);
+    const Acc weight = count_a * (count_b * reciprocal_of_count(count_a + count_b));
+    const bool keeps_a = of_b == 0 || (of_a != 0 && fabs(mean_a) <= fabs(mean_b));
     const Acc moved = keeps_a ? between * count_b : -between * count_a;
     return {of_a + of_b, keeps_a ? a.pivot : b.pivot, a.sum + b.sum + moved,
-            a.squares + b.squares + apart * apart * weight};
+            a.squares + b.squares + apart * weight * apart};
   }
 
   template <bool kWithWarp = false, class ElementPack, unsigned kPacks>

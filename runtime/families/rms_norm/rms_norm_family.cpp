@@ -29,11 +29,12 @@ struct View : PolicyView<Layout> {
 
   std::int64_t center_packs = packs, row_bytes = packs * pack_bytes;
 
+  std::int64_t columns() const { return center_of(problem, 1); }
   bool is_chunks() const { return cuts_rows() && combine == Combine::second_kernel; }
   bool is_pipeline() const { return cuts_rows() && combine == Combine::pipeline; }
 };
 
-constexpr auto kPruneRules = joined(kChunkRules<View>, std::array<PruneRule<View>, 13>{{
+constexpr auto kPruneRules = joined(kChunkRules<View>, std::array<PruneRule<View>, 15>{{
     kNoLaunchBounds<View, MinBlocks::one>,
     {"registers hold such rows",
      "1024 rows of 65536 f32 take as long as a copy so, and no candidate in shared memory does (H100, 2026-11-26)",
@@ -62,7 +63,20 @@ constexpr auto kPruneRules = joined(kChunkRules<View>, std::array<PruneRule<View
     {"registers and shared memory hold less than half of a row", "100.8 % for softmax (H100, prune_rules)",
      [](const View& v) { return v.is_in_shared() && 2 * v.held_packs < v.packs; }},
     {"half of the threads or of their packs have no work", "102.6 % (H100, prune_rules)",
-     [](const View& v) { return v.held_packs >= 2 * at_least_one(v.packs); }},
+     [](const View& v) {
+       return v.held_packs >= 2 * at_least_one(v.packs) || (v.is_in_tiles() && v.row_threads >= 2 * v.columns());
+     }},
+    {"packs of 8 bytes, and of 4 in longer rows, need no tiles",
+     "2^20 rows of 12 f16 take 18.3 µs without, 18.8 in tiles; 2^19 of 50 f16 36.8 and 37.5, 2^20 of 33 f32 96.7 and "
+     "95.8, 1000003 of 7 f32 20.9 and 20.0 (H100, CUDA 13.0, 2026-11-27)",
+     [](const View& v) {
+       constexpr std::int64_t kLongRow = 64;
+       return v.is_in_tiles() && (v.pack_bytes >= 8 || (v.pack_bytes >= 4 && v.row_bytes > kLongRow));
+     }},
+    {"two, four or eight loads at once are enough of a choice for tiles", kNotMeasured,
+     [](const View& v) {
+       return v.is_in_tiles() && v.packs_per_thread != 2 && v.packs_per_thread != 4 && v.packs_per_thread != 8;
+     }},
     {"reads again what it does not hold, though others hold a row", "130.5 % (H100, prune_rules)",
      [](const View& v) {  // where nothing else can, a large block reads what it does not hold twice
        const bool is_last_resort = v.block_threads == 512 && v.packs_per_thread == 8;
@@ -214,7 +228,8 @@ class RmsNormFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRul
                       .extent_names = {"rows", "columns"},
                       .scalar_names = {"eps"},
                       .operations = kOperations,
-                      .kernels = {"rms_norm.cuh", "rms_norm_shared.cuh", "rms_norm_chunks.cuh", "row_pipeline.cuh"}}) {}
+                      .kernels = {"rms_norm.cuh", "rms_norm_tiles.cuh", "rms_norm_shared.cuh", "rms_norm_chunks.cuh",
+                                  "row_pipeline.cuh"}}) {}
 
   Rows rows(const Problem& problem, int side) const override {
     return {.rows = problem.extents[0],

@@ -15,6 +15,7 @@
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/row_chunks.h"
+#include "runtime/families/row_tiles.h"
 #include "runtime/families/work_division.h"
 
 namespace hone::rms_norm {
@@ -42,12 +43,13 @@ struct RmsNormPolicy {
   std::int32_t block_threads = 256;
   Staging staging = Staging::direct;  ///< direct: in packs that all rows are made of; shifted: in packs of 16 bytes of
                                       ///< rows that begin anywhere; shared: packs that exceed the registers are held in
-                                      ///< shared memory
-  std::int32_t packs_per_thread = 1;  ///< of a row, in registers; of chunks, loads at once
+                                      ///< shared memory, and rows of a warp are copied there in tiles
+  std::int32_t packs_per_thread = 1;  ///< of a row, in registers; of chunks and tiles, loads at once
   std::int32_t smem_kib = 0;          ///< of a block, at most, that packs are held in
   MinBlocks min_blocks = MinBlocks::one;
 
   bool cuts_rows() const { return scope == Scope::grid; }  ///< into chunks that are read twice
+  bool is_in_tiles() const { return scope == Scope::warp && staging == Staging::shared; }  ///< rms_norm_tiles.cuh
 
   /// However many rows and chunks a member has, its partial results fit.
   std::size_t workspace_bytes(std::int64_t) const { return cuts_rows() ? kWorkspaceBytes : 0; }
@@ -64,9 +66,11 @@ struct RmsNormPolicy {
         PolicyField{&P::combine, chunks_parameter({Combine::second_kernel, Combine::pipeline})},
         PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
         PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared, Staging::shifted})
-                                     .only_if("scope", {Scope::block, Scope::cluster})},
+                                     .only_if("scope", {Scope::block, Scope::warp, Scope::cluster})},
         PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
-        PolicyField{&P::smem_kib, ordinal("smem_kib", {32, 112, 224}).only_if("staging", {Staging::shared})},
+        PolicyField{&P::smem_kib, ordinal("smem_kib", {32, 112, 224})
+                                      .only_if("scope", {Scope::block, Scope::cluster})
+                                      .only_if("staging", {Staging::shared})},
         PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})}));
     return space;
   }
@@ -77,11 +81,15 @@ struct Layout : RmsNormPolicy {
   const Problem& problem;
   std::int64_t rows = problem.extents[0];
   bool is_aligned = problem.alignment >= kMaxAlignment;
-  std::int64_t pack_bytes = cuts_rows() || staging != Staging::direct ? kMaxAlignment : pack_bytes_of(problem);
+  std::int64_t pack_bytes =
+      cuts_rows() || (staging != Staging::direct && !is_in_tiles()) ? kMaxAlignment : pack_bytes_of(problem);
   std::int64_t packs = problem.extents[1] * element_bytes(problem) / pack_bytes;  ///< of a row
   std::int64_t row_threads = scope == Scope::warp ? threads_per_row : std::int64_t{block_threads} * cluster_blocks;
-  std::int64_t held_packs = cuts_rows() ? 0 : row_threads * (packs_per_thread + shared_packs());
-  std::int64_t tile_rows = scope == Scope::warp ? block_threads / threads_per_row * rows_per_thread : 1;
+  std::int64_t held_packs = cuts_rows()     ? 0
+                            : is_in_tiles() ? packs
+                                            : row_threads * (packs_per_thread + shared_packs());
+  std::int64_t rows_at_once = is_in_tiles() ? rows_of_tile_thread() : rows_per_thread;
+  std::int64_t tile_rows = scope == Scope::warp ? block_threads / threads_per_row * rows_at_once : 1;
   std::int64_t streams = has_residual(problem) ? 2 : 1;  ///< arrays that are read
 
   Layout(const Problem& of, const Policy& policy) : RmsNormPolicy(policy.as<RmsNormPolicy>()), problem(of) {}
@@ -89,8 +97,23 @@ struct Layout : RmsNormPolicy {
   std::int64_t tiles() const {
     return at_least_one(divide_up(rows, tile_rows)) * (cuts_rows() ? row_chunks().tiles : cluster_blocks);
   }
-  bool is_in_shared() const { return staging == Staging::shared; }
-  bool begins_anywhere() const { return !is_aligned && staging != Staging::direct; }  ///< rms_norm_row.cuh
+  bool is_in_shared() const { return staging == Staging::shared && !is_in_tiles(); }
+  bool begins_anywhere() const {  ///< rms_norm_row.cuh
+    return !is_aligned && staging != Staging::direct && !is_in_tiles();
+  }
+
+  /// Elements of a row for each thread of a tile, at least and at most. Winners are verified on rows that are a pack
+  /// shorter, too.
+  std::int64_t least_each() const {
+    const std::int64_t pack = pack_bytes_of(problem) / element_bytes(problem);
+    return std::max<std::int64_t>(0, first_of(problem, 1) - pack) / row_threads;
+  }
+  std::int64_t elements_each() const { return at_least_one(divide_up(last_of(problem, 1), row_threads)); }
+  std::int64_t rows_of_tile_thread() const {
+    constexpr std::int64_t kMostRows = 16;
+    const std::int64_t row_bytes = at_least_one(center_of(problem, 1) * element_bytes(problem));
+    return std::clamp<std::int64_t>(packs_per_thread * kMaxAlignment * row_threads / row_bytes, 1, kMostRows);
+  }
 
   RowChunks row_chunks() const { return row_chunks(rows, problem.extents[1]); }
   RowChunks row_chunks(std::int64_t of_rows, std::int64_t of_columns) const {
@@ -105,19 +128,25 @@ struct Layout : RmsNormPolicy {
   std::int64_t shared_packs() const {
     return std::clamp<std::int64_t>(divide_up(packs, row_threads) - packs_per_thread, 0, shared_room());
   }
-  std::int64_t smem_bytes() const { return shared_packs() * block_threads * pack_bytes; }
+  std::int64_t smem_bytes() const {
+    return is_in_tiles() ? tile_smem_bytes(problem.extents[1]) : shared_packs() * block_threads * pack_bytes;
+  }
+  std::int64_t tile_smem_bytes(std::int64_t columns) const {
+    return 2 * (divide_up(tile_rows * columns * element_bytes(problem), kMaxAlignment) + 1) * kMaxAlignment;
+  }
 
   /// The traffic of lanes that take less than a row at a time. Threads with a row each read and write half a sector of
   /// 32 bytes, and come back for the rest when others have driven it out of L1: 2^20 rows of 64 f16 take 422 µs so, 205
   /// with two lanes a row and 182 with four; of f32, without a residual, 2.3 times as long as with 16 (H100, CUDA 13.0,
   /// 2026-11-25).
   double traffic_of_lanes() const {
-    if (scope != Scope::warp || packs <= threads_per_row) return 1;
+    if (scope != Scope::warp || is_in_tiles() || packs <= threads_per_row) return 1;
     return threads_per_row == 1 ? 2.2 : traffic_of_runs(threads_per_row * pack_bytes);
   }
 
   /// The registers of what a thread holds while rows are loaded, weights included.
   std::int64_t registers() const {
+    if (is_in_tiles()) return elements_each() * (has_weight(problem) ? 2 : 1);
     const std::int64_t words = packs_per_thread * divide_up(pack_bytes, 4);
     const std::int64_t weights = begins_anywhere() ? rows_per_thread : 1;
     return words * (rows_per_thread * streams + (has_weight(problem) ? weights : 0));
@@ -127,14 +156,35 @@ struct Layout : RmsNormPolicy {
     constexpr std::int64_t kMostStaticBytes = 2048;  // beside it
     const std::int64_t most_singles = 4 * pack_bytes / element_bytes(problem);
     return first_reason({check_blocks(facts, block_threads, cluster_blocks),
-                         check_smem(facts, is_in_shared() ? smem_kib * 1024 + kMostStaticBytes : 0),
+                         check_smem(facts, is_in_tiles()  ? tile_smem_bytes(last_of(problem, 1))
+                                           : is_in_shared() ? smem_kib * 1024 + kMostStaticBytes
+                                                            : 0),
+                         reason_if(is_in_tiles() && is_aligned, "tiles in shared memory are of misaligned rows"),
+                         reason_if(is_in_tiles() && has_residual(problem), "tiles are of one array"),
+                         reason_if(is_in_tiles() && rows_per_thread > 1, "tiles have rows for all of their loads"),
+                         reason_if(is_in_tiles() && elements_each() > kMostElementsEach,
+                                   "a lane has more elements than the registers hold"),
+                         reason_if(scope == Scope::warp && staging == Staging::shifted,
+                                   "the lanes of a warp have packs that all rows are made of"),
                          reason_if(staging == Staging::shifted && is_aligned, "rows begin with packs of 16 bytes"),
                          reason_if(begins_anywhere() && row_threads < most_singles,
                                    "a row has more elements outside of packs than threads"),
                          row_chunks(last_of(problem, 0), last_of(problem, 1)).is_valid()});
   }
 
+  Unit tiles_unit() const {
+    return unit_of(
+        fmt::format("#include \"rms_norm_tiles.cuh\"\n\n"
+                    "using Kernel = hone::RmsNormTiles<{}, {}, {}, {}, {}, {}, {}, {}>;\n"
+                    "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
+                    info(problem.dtype).cuda_name, index_type(needs_wide_index(problem, 0)), has_weight(problem),
+                    block_threads, row_threads, least_each(), elements_each(), rows_at_once,
+                    sizeof(RmsNormArguments)),
+        {kernel_entry("Kernel::run", *this)});
+  }
+
   Unit unit() const {
+    if (is_in_tiles()) return tiles_unit();
     const std::int64_t elements = pack_bytes / element_bytes(problem);
     const std::string pack = cuts_rows() ? fmt::format("{}", is_aligned) : fmt::format("{}", elements);
     const bool reads_twice = last_of(problem, 1) / elements > row_threads * (packs_per_thread + shared_room());
@@ -177,9 +227,22 @@ struct Layout : RmsNormPolicy {
                     .independent_blocks = !cuts_rows(),
                     .pipeline_fill_latencies = exposed_latencies(),
                     .thread_gbps = static_cast<double>(2 * streams * element_bytes(problem)) / element_ns()};
+    if (is_in_tiles()) {
+      shape.round_latencies = kTileRoundLatencies;
+      shape.instructions_per_byte = tile_instructions() / static_cast<double>(2 * element_bytes(problem));
+    }
     constexpr double kItemLatencies = 2.4;  // of a pipeline
     row_chunks().add_to(shape, shape.traffic - 1, problem.extents[1] * element_bytes(problem), kItemLatencies);
     return shape;
+  }
+
+  /// The instructions of an element in tiles, by SASS of sm_90 (CUDA 13.0, 2026-11-27), with those of a row for each of
+  /// its lanes: of threads with rows to themselves, for whose columns there is code (row_tiles.cuh), and of others.
+  double tile_instructions() const {
+    constexpr double kUnrolled = 6, kUnrolledRow = 25, kElement = 10, kLane = 45;
+    const auto columns = static_cast<double>(at_least_one(center_of(problem, 1)));
+    if (row_threads == 1 && elements_each() <= kMostUnrolledColumns) return kUnrolled + kUnrolledRow / columns;
+    return kElement + kLane * static_cast<double>(row_threads) / columns;
   }
 
   /// The ns that a thread takes for an element that it holds, one after the other: where few threads hold long rows,
@@ -232,6 +295,7 @@ struct Layout : RmsNormPolicy {
   /// The additions of a pack's squares, of the packs of a thread, of its lanes, warps and blocks; then of chunks.
   std::int64_t longest_chain(std::int64_t max_blocks) const {
     const std::int64_t of_row = chunks(max_blocks);
+    if (is_in_tiles()) return elements_each() + 16;
     return pack_bytes / element_bytes(problem) + divide_up(packs, row_threads * at_least_one(of_row)) + 16 +
            (of_row > 0 ? divide_up(of_row, block_threads) + 16 : 0);
   }

@@ -6,6 +6,7 @@
 
 #include "runtime/families/row_chunks.h"
 #include "runtime/families/row_held.h"
+#include "runtime/families/row_tiles.h"
 #include "runtime/families/softmax/softmax_base.h"
 #include "runtime/families/work_division.h"
 
@@ -63,14 +64,18 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
       // Winners are verified on rows that are shorter by one, too.
       least_each = std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads;
       elements_each = at_least_one(divide_up(last_of(problem, 1), row_threads));
-      // Two 16-byte loads a thread in flight.
-      const std::int64_t row_bytes = center_columns * traits.in_bytes;
-      rows_at_once = std::clamp<std::int64_t>(2 * kMaxAlignment * row_threads / row_bytes, 1, 8);
+      // 16-byte loads a thread in flight: a thread that has rows to itself computes them faster than a group does.
+      const std::int64_t loads = threads_per_row == 1 ? 4 : 2, row_bytes = center_columns * traits.in_bytes;
+      const std::int64_t most = threads_per_row == 1 ? 4 : 8;
+      rows_at_once = std::clamp<std::int64_t>(loads * kMaxAlignment * row_threads / row_bytes, 1, most);
     } else {
       row_packs = packs_per_thread;
     }
   }
 
+  bool unrolls_rows() const {
+    return is_in_tiles() && threads_per_row == 1 && elements_each <= kMostUnrolledColumns;
+  }
   std::int64_t groups() const { return threads_per_row > 0 ? block_threads / threads_per_row : 1; }
   std::int64_t tile_rows() const { return groups() * rows_at_once; }
   std::int64_t packs() const { return columns / traits.pack_elements; }

@@ -309,6 +309,40 @@ TEST_F(RmsNormResults, RowsThatBeginAnywhereAreRightAroundEachLimit) {
   }
 }
 
+/// Tiles: rows of one and of two a thread, in whole words, in words of shared memory that begin in the middle of an
+/// element pair, by groups of lanes, side by side and with gaps; more of them than a tile has, and fewer than a thread.
+TEST_F(RmsNormResults, RowsInTilesAreRight) {
+  struct Shape {
+    std::int64_t rows, columns, in_gap = 0, out_gap = 0;
+  };
+  const std::vector<Shape> shapes{{1, 1},    {700, 2}, {901, 3}, {5, 5},          {1203, 7}, {400, 7, 0, 2},
+                                  {257, 11}, {300, 12}, {90, 17}, {100, 33, 1, 0}, {40, 77}};
+  for (std::size_t i = 0; i < 3 * shapes.size(); ++i) {
+    if (!test::in_share(policies_met_++)) continue;
+    const auto [rows, columns, in_gap, out_gap] = shapes[i / 3];
+    const Problem problem = rms_norm_problem({.dtype = std::array{DType::f16, DType::f32, DType::bf16}[i % 3],
+                                              .rows = rows,
+                                              .columns = columns,
+                                              .in_pitch = columns + in_gap,
+                                              .out_pitch = columns + out_gap},
+                                             i / 3 % 2 == 0, false, i % 2 == 0 ? 16 : 2);
+    if (problem.alignment >= 16) continue;
+    std::vector<Policy> policies;
+    for (const auto& [lanes, packs] : {std::pair{1, 4}, {8, 2}}) {
+      policies.push_back(policy_of(problem, fmt::format("scope=warp threads_per_row={} rows_per_thread=1 "
+                                                        "block_threads=128 staging=shared packs_per_thread={} "
+                                                        "min_blocks=unset", lanes, packs)));
+      if (!problem.family->is_valid(problem, policies.back(), device_->facts()).empty()) policies.pop_back();
+    }
+    EXPECT_FALSE(policies.empty());
+    verify(problem, policies);
+  }
+  const Problem adds = rms_norm_problem({.rows = 9, .columns = 7}, true, true);
+  const Policy tiles = policy_of(adds, "scope=warp threads_per_row=1 rows_per_thread=1 block_threads=128 "
+                                       "staging=shared packs_per_thread=4 min_blocks=unset");
+  EXPECT_NE(adds.family->is_valid(adds, tiles, device_->facts()).text(), "");
+}
+
 /// Rows shorter than a pack, a block and a tile of 128 threads with 2 packs each, and beyond; aligned, at odd lengths
 /// side by side, so that rows begin anywhere and weights are in step with some of them, and at pitches that put x out
 /// of step with y. Fewer rows than a pipeline's lag, and more than it keeps partial results of.

@@ -239,6 +239,29 @@ TEST_F(SoftmaxResults, ReproducibleRowsOfWholePacksHaveTheBitsOfTheDefinition) {
   verify_policies(rows(DType::f16, -1, 2, 65536, false), 1, "scope=grid combine=second_kernel block_threads=1024");
 }
 
+/// Threads with rows of their own in tiles: one and two at once, in whole words of shared memory and in words that begin
+/// in the middle of a pair; more rows than a tile has, and fewer than a thread takes; input and output of other sizes.
+TEST_F(SoftmaxResults, RowsOfAThreadInTilesAreRight) {
+  const auto verify_rows = [&](SoftmaxSpec spec, bool is_log, const SoftmaxShape& shape, std::uint32_t alignment) {
+    if (!test::in_share(policies_met_++)) return;
+    const Problem problem =
+        is_log ? log_softmax_problem(spec, shape, alignment) : softmax_problem(spec, shape, alignment);
+    const std::optional<Policy> policy = problem.family->space().parse(
+        "scope=warp threads_per_row=1 block_threads=128 staging=shared min_blocks=unset");
+    ASSERT_TRUE(policy);
+    ASSERT_EQ(problem.family->is_valid(problem, *policy, device_->facts()).text(), "");
+    verify_policies(problem, std::vector{*policy}, {1, 3});
+  };
+  for (const std::int64_t columns : {1, 2, 3, 5, 7, 11, 12, 21}) {
+    const bool is_log = columns % 3 == 0;
+    verify_rows({.dtype = DType::f16}, is_log, SoftmaxShape::rows(901, columns), 2);
+    verify_rows({.dtype = DType::bf16, .scale = -2}, !is_log, SoftmaxShape::rows(3, columns, {0, columns + 1}), 2);
+    verify_rows({.dtype = DType::f32}, !is_log, SoftmaxShape::rows(600, columns), 4);
+  }
+  verify_rows({.dtype = DType::f16, .result = DType::f32}, false, SoftmaxShape::rows(700, 7), 4);
+  verify_rows({.dtype = DType::f64, .result = DType::bf16}, true, SoftmaxShape::rows(700, 5), 8);
+}
+
 TEST_F(SoftmaxResults, PoliciesForManyLongRowsAreRight) {
   if (!is_cuda())
     GTEST_SKIP() << "the host device would compile hundreds of policies, and checks a few in host_checks_test";

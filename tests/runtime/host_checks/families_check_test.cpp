@@ -147,6 +147,22 @@ TEST(RmsNormCheck, RowsThatBeginAnywhereAreRightInEveryOrder) {
   }
 }
 
+/// More rows than a tile has, by threads with one and with two rows at once and by groups; in place, and with gaps.
+TEST(RmsNormCheck, RowsInTilesAreRightInEveryOrder) {
+  const auto check = [](const RmsNormSpec& spec, bool has_weight, int lanes) {
+    const Problem problem = rms_norm_problem(spec, has_weight, false);
+    const std::optional<Policy> policy = problem.family->space().parse(
+        fmt::format("scope=warp threads_per_row={} rows_per_thread=1 block_threads=128 staging=shared "
+                    "packs_per_thread=2 min_blocks=unset", lanes));
+    ASSERT_TRUE(policy);
+    const HostCheckReport report = FamilyCheck(problem, *policy, spec.in_pitch == spec.out_pitch).run();
+    EXPECT_TRUE(report.ok()) << to_string(problem) << " " << lanes << "\n" << report.failure;
+  };
+  check({.dtype = DType::f16, .rows = 700, .columns = 7}, true, 1);
+  check({.dtype = DType::bf16, .rows = 300, .columns = 6, .in_pitch = 7, .out_pitch = 6}, false, 1);
+  check({.dtype = DType::f16, .rows = 90, .columns = 33}, true, 4);
+}
+
 INSTANTIATE_TEST_SUITE_P(BuiltIn, FamiliesCheck,
                          testing::ValuesIn(built_in_families().begin(), built_in_families().end()),
                          [](const auto& instance) { return std::string(instance.param.family().name()); });
