@@ -211,11 +211,11 @@ struct Layout : RmsNormPolicy {
                     .thread_gbps = static_cast<double>(2 * streams * element_bytes(problem)) / element_ns()};
     row_chunks().add_to(shape);
     if (is_held()) {
-      // 16 rows of 3000017 f16 and f32 take 86 and 163 µs, 31 of 1048577 with weights 70 and 117 (H100, CUDA 13.0,
-      // 2026-11-27): more than softmax, whose blocks drift less apart while they compute.
-      constexpr double kDrift = 1.1;
+      // 16 rows of 3000017 f16 and f32 take 86 and 163 µs, more than softmax. With weights, all policies take as much
+      // longer than their loads let expect: 31 of 1048577 f32 117 µs so and 130 by clusters (H100, CUDA 13.0, 2026-11-27).
+      constexpr double kUnweightedTraffic = 1.1;
       held_rows(problem.extents[1], 1).add_to(shape);
-      shape.traffic = kDrift;
+      if (!has_weight(problem)) shape.traffic = kUnweightedTraffic;
     }
     return shape;
   }
