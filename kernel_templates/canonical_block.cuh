@@ -30,14 +30,18 @@ struct CanonicalBlock {
     return threadIdx.x < rounds * kWarps ? kept()[threadIdx.x] : Op::absent();
   }
 
-  /// The tree of what was kept in `rounds` rounds; true in the one thread that has it. If there was one round, as in
-  /// short rows and arrays, the first warp makes it, and the others need not wait.
-  template <class Combine_>
-  static __device__ bool combine_kept(Combine_& combine, State& state, unsigned rounds) {
-    if (rounds != 1) return combine.to_first(state = value_of_thread(rounds));
-    __syncthreads();
-    if (warp() == 0) state = tree_of_round();
-    return threadIdx.x == 0;
+  /// The tree of what the warps have in `rounds` rounds, of_round(round); true in the one thread that has it. No
+  /// rounds: it is what the first warp has, and nobody waits.
+  template <class Combine_, class OfRound>
+  static __device__ bool combine_rounds(Combine_& combine, State& state, unsigned rounds, const OfRound& of_round) {
+    unsigned round = 0;
+    do {
+      state = of_round(round);
+      if (rounds == 0) return threadIdx.x == 0;
+      if (rounds == 1) return combine.to_first_of_lanes(state);
+      keep(state, round);
+    } while (++round < rounds);
+    return combine.to_first(state = value_of_thread(rounds));
   }
 
   /// The tree of each kWarps neighbouring threads, in all of them.
@@ -52,9 +56,7 @@ struct CanonicalBlock {
   /// The tree of `count` partials, at most kMostPartials; true in the one thread that has it.
   template <class Combine_>
   static __device__ bool combine_partials(Combine_& combine, State& state, const State* partials, unsigned count) {
-    if (count > kBlockThreads) return combine_kept(combine, state, keep_partials(partials, count));
-    keep(Tree::template in_all_lanes<kWarpThreads>(partial_of_thread(partials, count)), 0);
-    return combine_kept(combine, state, 1);
+    return combine.to_first(state = of_partials(partials, count));
   }
 
  private:
@@ -79,21 +81,6 @@ struct CanonicalBlock {
       keep(combine_tree<Op, kThreadPartials>(some), rounds++);
     }
     return rounds;
-  }
-
-  /// The tree of what the warps kept in the only round, in all lanes of the warp that calls it. Numbers are combined by
-  /// each lane, as in states.cuh.
-  static __device__ State tree_of_round() {
-    const unsigned lane = threadIdx.x % kWarpThreads;
-    if constexpr (kIsFloating<State>) {
-      constexpr unsigned kFolded = kWarps < kMostFolded ? kWarps : kMostFolded, kLeft = kWarps / kFolded;
-      State some[kFolded];
-#pragma unroll
-      for (unsigned i = 0; i < kFolded; ++i) some[i] = kept()[lane % kLeft * kFolded + i];
-      return Tree::template in_all_lanes<kLeft>(combine_tree<Op, kFolded>(some));
-    } else {
-      return tree_of_warps(lane < kWarps ? kept()[lane] : Op::absent());
-    }
   }
 
   static __device__ State* kept() {

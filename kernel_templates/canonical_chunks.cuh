@@ -47,6 +47,14 @@ class CanonicalChunks {
     return of_run(0, count);
   }
 
+  /// True if all packs of the batch that begins with a chunk lie inside the array.
+  __device__ bool is_whole(Index chunk) const {
+    return (head_ == 0 || chunk != 0) && (chunk + kChunks) * kPacks <= packs_;
+  }
+
+  /// The tree of such a batch, as of_run().
+  __device__ State of_whole(Index chunk) const { return of_batch<kChunks, true>(chunk); }
+
   /// The tree of the chunks from `first` on, a multiple of `count`, which is a power of two and at least kChunks.
   /// All lanes of a warp call it with the same numbers, and get the result.
   __device__ State of_run(Index first, Index count) const {
@@ -54,10 +62,8 @@ class CanonicalChunks {
     const Index end = first + count;
     Index chunk = first;
     do {
-      if (is_inner(chunk)) {
-        const State state = of_batch<kChunks, true>(chunk);
-        if (count == kChunks) return state;
-        tree.template push<kLevels<kChunks>>(state);
+      if (is_whole(chunk)) {
+        tree.template push<kLevels<kChunks>>(of_whole(chunk));
         chunk += kChunks;
       } else {
         if (chunk >= chunks_) break;
@@ -83,11 +89,6 @@ class CanonicalChunks {
   using Mask = typename Select<
       !kIsRotated, NoMask,
       typename Select<kIsPair<ElementPack>, PairMask<ElementPack>, PackMask<ElementPack>>::type>::type;
-
-  /// True if all packs of the batch lie inside the array.
-  __device__ bool is_inner(Index chunk) const {
-    return (head_ == 0 || chunk != 0) && (chunk + kChunks) * kPacks <= packs_;
-  }
 
   /// The tree of kCount chunks, of which the first is there. kIsWhole: so are all of their elements.
   template <unsigned kCount, bool kIsWhole>

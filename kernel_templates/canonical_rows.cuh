@@ -121,21 +121,21 @@ struct CanonicalRowBlocks {
     BlockCombine combine;
     for (unsigned long long row = blockIdx.x; row < all.rows; row += gridDim.x) {
       const Chunks chunks = of_row(all, row);
-      for (unsigned span = 0; span < all.parts; ++span) Block::keep(of_span(chunks, all, span), span);
+      const unsigned rounds = chunks.count() <= run_of(all) ? 0 : all.parts;
       State state;
-      if (Block::combine_kept(combine, state, all.parts)) write_row<Op, Out, kValues>(state, all, row);
+      if (Block::combine_rounds(combine, state, rounds, [&](unsigned span) { return of_span(chunks, all, span); }))
+        write_row<Op, Out, kValues>(state, all, row);
       __syncthreads();
     }
   }
 
   /// Publishes the partial of span s of row r at r · all.parts + s.
   static __device__ void publish(const RowsArguments& all) {
-    pdl_release_then_wait();
+    BlockCombine combine;
     for (unsigned long long number = blockIdx.x; number < all.rows * all.parts; number += gridDim.x) {
       const auto row = number / all.parts;
-      Block::keep(of_span(of_row(all, row), all, static_cast<unsigned>(number - row * all.parts)), 0);
-      const State state = Block::tree_of_warps(Block::value_of_thread(1));
-      if (threadIdx.x == 0) partials_in<State>(all.workspace)[number] = state;
+      State state = of_span(of_row(all, row), all, static_cast<unsigned>(number - row * all.parts));
+      if (combine.to_first_of_lanes(state)) partials_in<State>(all.workspace)[number] = state;
       __syncthreads();
     }
   }

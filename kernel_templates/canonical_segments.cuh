@@ -49,10 +49,11 @@ struct CanonicalSegments {
   static __device__ bool of_block(Combine_& combine, const Chunks& chunks, State& state) {
     Index run = kChunks;
     while (chunks.count() > run * (Block::kWarps * Block::kRounds)) run *= 2;
-    unsigned rounds = 0;
-    for (Index first = 0; first < chunks.count(); first += run * Block::kWarps)
-      Block::keep(chunks.of_run(first + Block::warp() * run, run), rounds++);
-    return Block::combine_kept(combine, state, rounds);
+    const Index span = run * Block::kWarps;
+    const unsigned rounds = chunks.count() <= run ? 0 : static_cast<unsigned>((chunks.count() + span - 1) / span);
+    return Block::combine_rounds(combine, state, rounds, [&](unsigned round) {
+      return chunks.of_run(round * span + Block::warp() * run, run);
+    });
   }
 };
 

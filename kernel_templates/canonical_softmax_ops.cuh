@@ -61,8 +61,8 @@ __device__ Acc largest_of(const Pack<In, kElements> (&packs)[kPacks]) {
   }
 }
 
-/// What the sum of a row's weights is used as: the sum and its reciprocal, or the logarithm of the sum relative to the
-/// heaviest element.
+/// The sum of a row's weights as results use it: the sum and its reciprocal, or the logarithm of the sum relative to
+/// the heaviest element.
 template <class Acc>
 struct SoftmaxNorm {
   Acc sum, by;

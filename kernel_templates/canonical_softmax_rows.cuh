@@ -176,8 +176,8 @@ struct CanonicalSoftmaxSpans : CanonicalSoftmaxRows<Types, kBlockThreads, kUnrol
     if (threadIdx.x % kWarps == 0 && threadIdx.x < spans * kWarps) partials[threadIdx.x / kWarps] = state;
   }
 
-  /// The same for a row whose weights are relative to another power of two. Not a part of write(), which would need more
-  /// registers.
+  /// Writes spans of a row whose weights are relative to another power of two than was guessed, after it has summed
+  /// them again. As a part of write() it would cost registers there.
   static __device__ __noinline__ ToAll<Weight> write_of_other_weights(Acc heaviest, ToAll<Weight> combine,
                                                                       const Arguments& all, unsigned row,
                                                                       unsigned first, unsigned end) {

@@ -36,6 +36,7 @@ template <class Op>
 struct CanonicalCombine {
   using State = typename Op::State;
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
+  static constexpr bool kCombinesFast = kIsFloating<State>, kNeighboursFirst = true;
   static __device__ State identity() { return Op::absent(); }
   static __device__ State combine(State a, State b) { return Op::combine(a, b); }
 

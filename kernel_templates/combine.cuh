@@ -67,7 +67,15 @@ class Combine {
     return is_first;
   }
 
-  /// The same; all threads that share the output get the result.
+  /// The same in a block or a cluster, if the lanes of each warp all have the State of all of them.
+  __device__ bool to_first_of_lanes(State& state) {
+    static_assert(kGrid == Grid::none && kTail == Tail::warp && !kRepeats);
+    bool is_first = of_warps(state);
+    if constexpr (kClusterBlocks > 1) is_first = in_cluster(state);
+    return is_first;
+  }
+
+  /// The same as to_first(); all threads that share the output get the result.
   __device__ State to_all(State state) { return to_all_of_lanes(op_.template in_all_lanes<kLanes>(state)); }
 
   /// The same if the lanes that share an output all have the State of all of them.
@@ -102,7 +110,7 @@ class Combine {
     const unsigned lane = threadIdx.x % kWarpThreads;
     if constexpr (kFoldsWarps<Op>) {
       constexpr unsigned kFolded = kCount < kMostFolded ? kCount : kMostFolded, kLeft = kCount / kFolded;
-      return Op::template in_all_lanes<kLeft>(fold_in_halves<Op, kFolded>(states + lane % kLeft, kLeft));
+      return Op::template in_all_lanes<kLeft>(fold_some<Op, kFolded, kLeft>(states, lane % kLeft));
     } else {
       constexpr unsigned kLanesOfThem = kByInstruction<Op> ? kWarpThreads : kCount;
       return lanes_reduce<Op, kLanesOfThem>(lane < kCount ? states[lane] : op_.identity(), op_);
@@ -120,14 +128,19 @@ class Combine {
     } else {
       if constexpr (kRepeats) __syncwarp();  // else ptxas adds code for lanes that the last output drove apart
       state = lanes_reduce<Op, kLanes>(state, op_);
-      if constexpr (kWarps > 1) {
-        alignas(16) __shared__ State of_warp[kWarps];
-        if (threadIdx.x % kWarpThreads == 0) of_warp[threadIdx.x / kWarpThreads] = state;
-        __syncthreads();
-        if (threadIdx.x < kWarpThreads) state = first_of<kWarps>(of_warp);
-      }
+      return of_warps(state);
     }
-    return kWarps > 1 ? threadIdx.x == 0 : threadIdx.x % kLanes == 0;
+    return threadIdx.x == 0;
+  }
+
+  /// The same; the first lane of each warp has the State of its lanes.
+  __device__ bool of_warps(State& state) const {
+    if constexpr (kWarps == 1) return threadIdx.x % kLanes == 0;
+    alignas(16) __shared__ State of_warp[kWarps];
+    if (threadIdx.x % kWarpThreads == 0) of_warp[threadIdx.x / kWarpThreads] = state;
+    __syncthreads();
+    if (threadIdx.x < kWarpThreads) state = first_of<kWarps>(of_warp);
+    return threadIdx.x == 0;
   }
 
   /// True in the first thread of the cluster.

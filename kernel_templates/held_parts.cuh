@@ -34,7 +34,18 @@ struct HeldParts {
   static constexpr unsigned kMostRows = 14, kMostSlots = 64, kLinePacks = 8;
   static_assert(Kernel::kBlockThreads == Roles::kGroupThreads && sizeof(InPack) == 16);
 
-  /// What the roles of a block share.
+  /// The shared memory that the roles of a block have in common. Arrivals at mbarriers release, and waits acquire. That
+  /// orders each reuse:
+  ///
+  ///   slots        read before arrivals at `summed` and `freed`; the bulk copy that overwrites them begins after both
+  ///   of_warp[r]   read before the publisher's arrival at `combined`, without which the row is not written nor freed;
+  ///                overwritten when row r + kMostRows has landed where it was
+  ///   of_row[r]    read before `freed`; overwritten when the next row of its place is summed, which has landed there
+  ///
+  /// (racecheck of CUDA 13.0 does not follow mbarriers through a bulk copy, and reports these reuses as hazards.)
+  /// Threads only read slots, so a bulk copy needs no fence between the proxies. A State of another block is found with
+  /// its tag in the same word, and nothing else is read in its wake, so that needs no order. Tags of earlier launches
+  /// are cleared before any block counts as started, and nobody looks for a tag before all do.
   struct Shared {
     unsigned long long landed[kMostSlots], freed[kMostSlots], summed[kMostRows], combined[kMostRows];
     Words<State> of_warp[kMostRows][Roles::kGroupWarps], of_row[kMostRows];
@@ -88,7 +99,7 @@ struct HeldParts {
 #pragma unroll 1
     for (unsigned row = 0; row < kMostRows; ++row) {
       init_mbarrier(shared.summed + row, Roles::kGroupWarps);
-      init_mbarrier(shared.combined + row, 1);
+      init_mbarrier(shared.combined + row, 2);  // the warp that combines, and the one that publishes
     }
     publish_mbarriers();
   }

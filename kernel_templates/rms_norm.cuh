@@ -88,7 +88,7 @@ struct RmsNorm {
     }
   };
 
-  /// What a thread holds of a row in registers: packs, and a single element where there is one for it.
+  /// A thread's part of a row in registers: packs, and a single element where there is one for it.
   struct Held {
     Tile<kPacks> packs, residuals;
     T single, residual;

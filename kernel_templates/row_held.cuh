@@ -21,9 +21,8 @@
 // and the mbarriers of a row serve again kMostRows later.
 //
 // No warp that publishes waits for others: the State of the next row would be late. A State is published with a tag,
-// the row, so that neither side needs a fence, which would wait for the stores of results that are in flight. Each
-// block clears the tags of its States first. Word 0 of the workspace header is the ticket of the last block, word 1
-// counts the blocks that have cleared theirs.
+// the row, so that neither side needs a fence, which would wait for the stores of results that are in flight. Word 0 of
+// the workspace header is the ticket of the last block, word 1 counts the blocks that have cleared their tags.
 //
 // Kernel has kBlockThreads, Arguments, Index, Rows, Row, State; Results, which map elements to results; InPack, of 16
 // bytes; and
@@ -94,6 +93,7 @@ struct RowHeld : HeldParts<Kernel, kThreads, kTurns> {
         Kernel::template add_held<kTile>(sums, chunk, all);
       });
       const State state = Kernel::op(all).template in_all_lanes<kWarpThreads>(Kernel::state_of(sums, all));
+      __syncwarp();
       if (thread % kWarpThreads == 0) {
         shared.of_warp[r % kMostRows][warp] = state;
         arrive(shared.summed + r % kMostRows);
@@ -113,7 +113,10 @@ struct RowHeld : HeldParts<Kernel, kThreads, kTurns> {
       wait_for_phase(shared.summed + place, r / kMostRows % 2);
       const State of_lane = lane < Roles::kGroupWarps ? shared.of_warp[place][lane].value() : op.identity();
       const State of_block = op.template in_all_lanes<kWarpThreads>(of_lane);
-      if (lane == 0) of_blocks(r)[blockIdx.x].publish(of_block, r + 1);
+      __syncwarp();
+      if (lane != 0) continue;
+      of_blocks(r)[blockIdx.x].publish(of_block, r + 1);
+      arrive(shared.combined + place);  // the warps may write their next States
     }
   }
 

@@ -19,14 +19,23 @@ template <class Op>
 inline constexpr bool kFoldsWarps = kCombinesFast<Op> && !kByInstruction<Op>;
 inline constexpr unsigned kMostFolded = 8;
 
-/// Combines states[i · stride] over all i < kCount, a power of two, in the order in which of_lanes() does it.
-template <class Op, unsigned kCount>
-__device__ typename Op::State fold_in_halves(const typename Op::State* states, unsigned stride) {
-  Array<typename Op::State, kCount> some([&](unsigned i) { return states[i * stride]; });
+/// True if the tree of States begins with neighbours, as that of CanonicalCombine, and not with halves.
+template <class Op>
+inline constexpr bool kNeighboursFirst = requires { requires Op::kNeighboursFirst; };
+
+/// What number `part` of kParts lanes combines of kCount · kParts States, kCount a power of two, in the order in which
+/// lanes do it: in_all_lanes<kParts>() does the rest.
+template <class Op, unsigned kCount, unsigned kParts>
+__device__ typename Op::State fold_some(const typename Op::State* states, unsigned part) {
+  constexpr bool kNext = kNeighboursFirst<Op>;
+  Array<typename Op::State, kCount> some(
+      [&](unsigned i) { return states[kNext ? part * kCount + i : part + i * kParts]; });
 #pragma unroll
   for (unsigned half = kCount / 2; half > 0; half /= 2)
 #pragma unroll
-    for (unsigned i = 0; i < half; ++i) some.values[i] = Op::combine(some.values[i], some.values[i + half]);
+    for (unsigned i = 0; i < half; ++i)
+      some.values[i] = kNext ? Op::combine(some.values[2 * i], some.values[2 * i + 1])
+                             : Op::combine(some.values[i], some.values[i + half]);
   return some.values[0];
 }
 

@@ -137,6 +137,7 @@ hone_status hone_session_counters(const hone_session* session, char** json) {
         {"cache_failures", counters.cache_failures},
         {"caches_left_out", counters.caches_left_out},
         {"cache_rejects", counters.cache_rejects},
+        {"refused_grids", counters.refused_grids},
         {"stale_hits", counters.stale_hits},
         {"waits", counters.waits},
         {"not_stored", counters.not_stored},

@@ -26,13 +26,17 @@ struct ModelChoice {
 /// Says what is wrong with a choice; "" if nothing is (choice_check.h).
 using ChoiceCheck = std::function<std::string(const ModelChoice&)>;
 
+/// Whether the blocks of a grid may wait for each other, which needs all of them resident at once
+/// (WorkShape::cooperative).
+enum class Cooperation { allowed, refused };
+
 /// Compiles policies in the order of the ranking until one has a candidate that passes the check, and no later one
 /// promises to be better than it is by its compiled code (may_be_better()): as a rule, the first. Where all are pruned,
 /// the best of them serves. Without a check, it may run while the caller captures a stream. Throws compile_failed when
 /// no policy of the family gives a candidate, device_failed when three do not pass, and unsupported when there is no
 /// compiler.
 ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo,
-                            const ChoiceCheck& check = {});
+                            const ChoiceCheck& check = {}, Cooperation cooperation = Cooperation::allowed);
 
 /// Throws Error(invalid_argument) when the family refuses the problem.
 void require_accepted(const Problem& problem);

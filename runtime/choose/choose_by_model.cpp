@@ -42,6 +42,19 @@ void put_smallest_first(const Problem& problem, std::span<RankedPolicy> policies
   });
 }
 
+PolicyRanking ranking_of(const Device& device, const Problem& problem, Cooperation cooperation) {
+  const auto ranked = [&](Pruning pruning) {
+    PolicyRanking ranking = rank_policies(device.facts(), problem, pruning);
+    if (cooperation == Cooperation::refused)
+      std::erase_if(ranking.policies, [&](const RankedPolicy& each) {
+        return problem.family->shape(problem, each.policy).cooperative;
+      });
+    return ranking;
+  };
+  PolicyRanking ranking = ranked(Pruning::on);
+  return ranking.policies.empty() ? ranked(Pruning::off) : ranking;
+}
+
 /// The choice that a compiled policy offers.
 struct Offer {
   std::optional<ModelChoice> choice = {};
@@ -72,10 +85,9 @@ Offer offer_of(Device& device, const Problem& problem, const Policy& policy, con
 }  // namespace
 
 ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo,
-                            const ChoiceCheck& check) {
+                            const ChoiceCheck& check, Cooperation cooperation) {
   require_accepted(problem);
-  PolicyRanking ranking = rank_policies(device.facts(), problem);
-  if (ranking.policies.empty()) ranking = rank_policies(device.facts(), problem, Pruning::off);
+  PolicyRanking ranking = ranking_of(device, problem, cooperation);
   std::optional<ModelChoice> best, pruned;  // an opinion fails no call
   std::string last_reason, fault;
   int choices = 0, wrong = 0, in_vain = 0;

@@ -20,7 +20,8 @@ struct CompiledCode {
 /// The unit of a policy with the family's sources as its headers.
 Unit unit_of(const ProblemClass& problem_class, const Policy& policy);
 
-/// Loads a binary, unless `memo` has it loaded, and asks for its resources and occupancy. Throws device_failed.
+/// Loads a binary, unless `memo` has it loaded, and asks for its resources and occupancy. No block of a grid whose
+/// blocks wait for each other counts as resident where the device has no room for all of them. Throws device_failed.
 CompiledCode load_policy(Device& device, const Problem& problem, const Policy& policy, const Unit& unit,
                          std::shared_ptr<const Binary> binary, BinaryMemo* memo = nullptr);
 

@@ -100,6 +100,7 @@ Resolved CacheLookup::settled(const Problem& problem, const CachedPlan& cached) 
 std::optional<CacheLookup::Loaded> CacheLookup::load_checked(const Problem& problem, const CachedWinner& cached) {
   const Winner& winner = cached.winner;
   if (!may_launch(core_.facts(), problem, winner.candidate)) return std::nullopt;
+  if (core_.is_refused(problem, winner.candidate.policy)) return std::nullopt;
   const Unit unit = unit_of(problem, winner.candidate.policy);
   if (cached.code && cached.code->unit_digest != unit_digest(unit)) return std::nullopt;  // another kernel by now
   if (cached.code) {
@@ -128,7 +129,13 @@ std::optional<CacheLookup::Loaded> CacheLookup::load_code(const Problem& problem
   if (binary->architecture != core_.facts().architecture) return std::nullopt;
   try {
     CompiledCode code = load_policy(*core_.device(), problem, winner.candidate.policy, unit, binary, &core_.memo());
-    if (code.compiled.resident_blocks == 0) return std::nullopt;
+    if (code.compiled.resident_blocks == 0) {
+      if (problem.family->shape(problem, winner.candidate.policy).cooperative)
+        core_.note_refused_grid(problem, winner.candidate.policy,
+                                fmt::format("its {} blocks have to be resident at once, and there are {} SMs for them",
+                                            winner.candidate.geometry.max_blocks, core_.device()->usable_sms()));
+      return std::nullopt;
+    }
     Loaded loaded{.winner = winner, .module = std::move(code.module), .binary = binary};
     loaded.winner.resources = code.compiled.resources;
     loaded.winner.resident_blocks = code.compiled.resident_blocks;

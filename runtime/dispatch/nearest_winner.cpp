@@ -131,6 +131,7 @@ Resolved NearestWinner::lend_stream_winner(const Problem& graph_problem, bool ca
     lender = {lookup_.find(stream_problem, capturing).plan, ChoiceSource::cache};
   if (!lender.plan) return {};
   const Winner& winner = lender.plan->winner;
+  if (core_.is_refused(graph_problem, winner.candidate.policy)) return {};
   if (!capturing && falls_behind({core_.facts(), graph_problem, {.winner = winner, .problem = stream_problem}}))
     return {};
   const LoadedPlan& lent = plans_.lend_to_graph(graph_problem, *lender.plan);
@@ -143,6 +144,7 @@ Resolved NearestWinner::lend_stream_winner(const Problem& graph_problem, bool ca
 const LoadedPlan* NearestWinner::borrow(const Problem& problem, const Lender& lender, bool capturing) {
   const LoanTerms terms{core_.facts(), problem, lender};
   const Candidate candidate = lent_candidate(terms);
+  if (core_.is_refused(problem, candidate.policy)) return nullptr;
   const Unit unit = unit_of(problem, candidate.policy);
   CompiledCode code;
   try {

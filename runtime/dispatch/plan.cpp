@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,9 +18,9 @@
 namespace hone {
 
 struct Plan::State {
-  const SessionCore* core;
+  Session::Impl* session;
   Problem planned;
-  const LoadedPlan* plan;
+  std::atomic<const LoadedPlan*> plan;  ///< another one once the device has refused it
   DeviceBuffer workspace;
 };
 
@@ -28,7 +29,7 @@ Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 Plan::~Plan() = default;
 
-const Winner& Plan::winner() const { return state_->plan->winner; }
+const Winner& Plan::winner() const { return state_->plan.load()->winner; }
 
 /// Pointers may be better aligned than planned, and a plan may be captured or not: neither makes the kernel another.
 void Plan::launch(const Problem& problem, std::span<void* const> buffers, Stream stream) const {
@@ -42,18 +43,33 @@ void Plan::launch(const Problem& problem, std::span<void* const> buffers, Stream
   if (ProblemKey(called) != ProblemKey(planned)) refuse(ProblemClass(called).difference(planned));
   if (std::any_of(problem.extents.begin(), problem.extents.end(), [](std::int64_t extent) { return extent < 0; }))
     refuse("no extent can be negative");
-  const SessionCore& core = *state_->core;
-  check_buffers(*core.device(), core.options(), problem, buffers, stream);
-  const TraceRange traced([&] { return call_text(problem, state_->plan->winner); });
-  state_->plan->loaded.enqueue(*core.device(), problem, buffers, state_->workspace.data(), stream);
+  const SessionCore& core = state_->session->core();
+  Device& device = *core.device();
+  check_buffers(device, core.options(), problem, buffers, stream);
+  const auto enqueue = [&](const LoadedPlan& plan) {
+    const TraceRange traced([&] { return call_text(problem, plan.winner); });
+    plan.loaded.enqueue(device, problem, buffers, state_->workspace.data(), stream);
+  };
+  const LoadedPlan& plan = *state_->plan.load();
+  try {
+    enqueue(plan);
+  } catch (const NotResident& refused) {
+    const bool capturing = device.stream_state(stream).capturing;
+    const LoadedPlan* const other = state_->session->replace_refused(planned, plan, refused, capturing).plan;
+    state_->plan = other;
+    enqueue(*other);
+  }
 }
 
 Plan Session::make_plan(const Problem& problem) {
   auto state = std::make_unique<Plan::State>();
-  state->core = &impl_->core();
+  state->session = impl_.get();
   state->planned = problem;
-  state->plan = impl_->resolve(problem, false).plan;
-  if (state->plan->needs_workspace) state->workspace = make_workspaces(impl_->core().device(), 1);
+  const LoadedPlan& plan = *impl_->resolve(problem, false).plan;
+  state->plan = &plan;
+  // What may serve in place of a plan that is refused finds a workspace, too.
+  if (plan.needs_workspace || problem.family->shape(problem, plan.winner.candidate.policy).cooperative)
+    state->workspace = make_workspaces(impl_->core().device(), 1);
   return Plan(std::move(state));
 }
 

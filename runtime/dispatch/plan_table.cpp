@@ -30,13 +30,17 @@ const LoadedPlan& PlanTable::insert(const Problem& problem, LoadedPlan plan) {
   return plans_.insert(ProblemKey(problem), std::move(plan));
 }
 
+LoadedPlan PlanTable::plan_of(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module) {
+  return {.winner = winner,
+          .loaded = {winner.candidate, std::move(module)},
+          .needs_workspace = problem.family->workspace_bytes(problem, winner.candidate) > 0};
+}
+
 const LoadedPlan& PlanTable::install(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module,
                                      bool capturing) {
   if (const LoadedPlan* const kept = find(problem); kept && is_pinned()) return *kept;
-  LoadedPlan plan{.winner = winner,
-                  .loaded = {winner.candidate, std::move(module)},
-                  .needs_workspace = problem.family->workspace_bytes(problem, winner.candidate) > 0,
-                  .is_provisional = !winner.tuned && replaces_untuned_ && capturing};
+  LoadedPlan plan = plan_of(problem, winner, std::move(module));
+  plan.is_provisional = !winner.tuned && replaces_untuned_ && capturing;
   const LoadedPlan& installed = insert(problem, std::move(plan));
   if (winner.tuned && problem.launch_context == LaunchContext::stream) {
     const Problem in_graph = in_context(problem, LaunchContext::graph);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <hone/candidate.h>
@@ -62,6 +63,12 @@ class PlanTable {
   const LoadedPlan& install(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module,
                             bool capturing);
 
+  /// Dispatches the class of `problem` to `winner` in place of one that cannot be launched here, also where it is due.
+  const LoadedPlan& replace_refused(const Problem& problem, const Winner& winner,
+                                    std::shared_ptr<const Module> module) {
+    return insert(problem, plan_of(problem, winner, std::move(module)));
+  }
+
   /// Serves a graph problem with the plan of the same problem in a stream.
   const LoadedPlan& lend_to_graph(const Problem& graph_problem, const LoadedPlan& stream_plan);
 
@@ -86,6 +93,7 @@ class PlanTable {
     std::size_t operator()(const ProblemKey& key) const { return key.bits(); }
   };
 
+  static LoadedPlan plan_of(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module);
   const LoadedPlan& insert(const Problem& problem, LoadedPlan plan);
 
   const bool replaces_untuned_;

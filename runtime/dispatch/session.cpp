@@ -35,15 +35,46 @@ Choice Session::Impl::launch(const Problem& asked, std::span<void* const> buffer
     require_accepted(problem);
   Resolved resolved{.plan = plans_.find(problem)};
   if (!resolved.plan || plans_.is_due(*resolved.plan)) resolved = resolve(problem, state.capturing);
-  const LoadedPlan& plan = *resolved.plan;
+  try {
+    enqueue(*resolved.plan, problem, buffers, state, stream);
+  } catch (const NotResident& refused) {
+    resolved = replace_refused(problem, *resolved.plan, refused, state.capturing);
+    enqueue(*resolved.plan, problem, buffers, state, stream);
+  }
+  return {.source = resolved.source, .winner = &resolved.plan->winner};
+}
+
+void Session::Impl::enqueue(const LoadedPlan& plan, const Problem& problem, std::span<void* const> buffers,
+                            const StreamState& state, Stream stream) {
   const TraceRange traced([&] { return call_text(problem, plan.winner); });
   if (plan.needs_workspace) {
     const WorkspaceLease workspace = workspaces_.take(state);
-    plan.loaded.enqueue(device, problem, buffers, workspace.memory(), stream);
+    plan.loaded.enqueue(*core_.device(), problem, buffers, workspace.memory(), stream);
   } else {
-    plan.loaded.enqueue(device, problem, buffers, nullptr, stream);
+    plan.loaded.enqueue(*core_.device(), problem, buffers, nullptr, stream);
   }
-  return {.source = resolved.source, .winner = &plan.winner};
+}
+
+Resolved Session::Impl::replace_refused(const Problem& problem, const LoadedPlan& refused, const NotResident& why,
+                                        bool capturing) {
+  const std::scoped_lock lock(miss_mutex_);
+  const Policy& policy = refused.winner.candidate.policy;
+  // Another thread may have replaced it meanwhile.
+  const LoadedPlan* const known = plans_.find(problem);
+  if (known && !problem.family->shape(problem, known->winner.candidate.policy).cooperative) return {.plan = known};
+  if (is_pinned())
+    throw Error(why.code(), fmt::format("{}; the session is pinned and keeps {} for {}: call it before pin(), so that "
+                                        "another policy serves it",
+                                        why.what(), problem.family->space().to_string(policy), to_string(problem)));
+  core_.note_refused_grid(problem, policy, why.what());
+  if (core_.options().on_miss == MissPolicy::error) throw not_tuned(problem);
+  try {
+    return tuning_.choose_resident(problem, capturing);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::device_lost) throw;
+    throw Error(error.code(), fmt::format("{}; and no other policy serves {}: {}", why.what(), to_string(problem),
+                                          error.what()));
+  }
 }
 
 Resolved Session::Impl::resolve(const Problem& problem, bool capturing) {

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "cache/step.h"
 #include "runtime/trace/trace_range.h"
 
@@ -49,6 +51,19 @@ void SessionCore::count_cache_failure(const cache::LayerFailure& failure) {
     if (failure.is_winner_lost) ++counters_.not_stored;
   }
   if (failure.is_first && options_.report_cache_failure) options_.report_cache_failure(failure.message);
+}
+
+void SessionCore::note_refused_grid(const Problem& problem, const Policy& policy, std::string_view why) {
+  count(&SessionCounters::refused_grids);
+  if (has_refused_grids_.exchange(true) || !options_.report_refused_grid) return;
+  options_.report_refused_grid(
+      fmt::format("{} cannot run for {} on {} ({}), so another policy serves it, which may be slower: {}; give the "
+                  "process all SMs of the device (CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, green contexts)",
+                  problem.family->space().to_string(policy), to_string(problem), device_->name(), facts().name, why));
+}
+
+bool SessionCore::is_refused(const ProblemClass& problem_class, const Policy& policy) const {
+  return has_refused_grids_ && problem_class.family().shape(problem_class.typical(), policy).cooperative;
 }
 
 SessionCounters SessionCore::counters() const {

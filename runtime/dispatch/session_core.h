@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include <hone/session.h>
 
+#include "runtime/choose/choose.h"
 #include "runtime/dispatch/cache_bridge.h"
 #include "runtime/dispatch/stats_file.h"
 #include "runtime/jit/binary_memo.h"
@@ -31,6 +33,14 @@ class SessionCore {
   /// Counts a failure and, the first time for a file, reports it as the options say.
   void count_cache_failure(const cache::LayerFailure& failure);
 
+  /// Notes, and the first time reports, that `policy` cannot serve `problem` for the reason `why`: its blocks have to
+  /// be resident at once, and are not.
+  void note_refused_grid(const Problem& problem, const Policy& policy, std::string_view why);
+
+  /// True for policies whose blocks have to be resident at once, after the device has refused one: it is shared.
+  bool is_refused(const ProblemClass& problem_class, const Policy& policy) const;
+  Cooperation cooperation() const { return has_refused_grids_ ? Cooperation::refused : Cooperation::allowed; }
+
   SessionCounters counters() const;
 
  private:
@@ -42,6 +52,7 @@ class SessionCore {
   SessionCounters counters_;
   StatsFile stats_;
   std::atomic<bool> has_reported_stats_ = false;  ///< that they cannot be written
+  std::atomic<bool> has_refused_grids_ = false;
   CacheBridge cache_;  ///< reports failures to the members above, also while it is destroyed
   BinaryMemo memo_;    ///< its threads use the device until it is destroyed
 };

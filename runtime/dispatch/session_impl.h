@@ -28,6 +28,11 @@ class Session::Impl {
   /// The plan of a problem: from the table, the cache file, or by the miss policy. Waits while another thread misses.
   Resolved resolve(const Problem& problem, bool capturing);
 
+  /// The plan that serves `problem` from now on, after the device has refused to hold all blocks of the grid of
+  /// `refused` at once. Waits while another thread misses. Throws device_failed where the session is pinned, not_tuned
+  /// under MissPolicy::error, and what TuningService::choose_resident() throws where no other policy runs.
+  Resolved replace_refused(const Problem& problem, const LoadedPlan& refused, const NotResident& why, bool capturing);
+
   Tuning tune(const Problem& problem, const TuningOptions& options);
   std::optional<Tuning> stored_tuning(const Problem& problem) { return core_.cache().find_tuning(problem); }
   DeviceLimits stored_limits() { return core_.cache().find_limits().value_or(DeviceLimits{}); }
@@ -42,6 +47,8 @@ class Session::Impl {
   SessionCore& core() { return core_; }
 
  private:
+  void enqueue(const LoadedPlan& plan, const Problem& problem, std::span<void* const> buffers, const StreamState& state,
+               Stream stream);
   Resolved miss(const Problem& problem, bool capturing);
   Resolved postpone(const Problem& problem);
   Error not_tuned(const Problem& problem);

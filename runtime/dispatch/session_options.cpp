@@ -174,6 +174,7 @@ SessionOptions SessionOptions::from_environment() {
   options.report_cache_failure = [](std::string_view message) {
     fmt::print(stderr, "hone: {} (HONE_CACHE, HONE_CACHE_PATH and HONE_STATS name files)\n", message);
   };
+  options.report_refused_grid = [](std::string_view message) { fmt::print(stderr, "hone: {}\n", message); };
   if (!variable("HONE_ON_MISS")) options.report_untuned = say_once;
   return options;
 }

@@ -66,6 +66,7 @@ std::string counters_json(const SessionCounters& counters) {
                                     std::pair("cache_failures", counters.cache_failures),
                                     std::pair("caches_left_out", counters.caches_left_out),
                                     std::pair("cache_rejects", counters.cache_rejects),
+                                    std::pair("refused_grids", counters.refused_grids),
                                     std::pair("stale_hits", counters.stale_hits),
                                     std::pair("waits", counters.waits),
                                     std::pair("not_stored", counters.not_stored)})

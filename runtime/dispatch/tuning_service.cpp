@@ -80,19 +80,58 @@ std::optional<Resolved> TuningService::tune_miss(const Problem& problem, bool ha
   }
 }
 
+/// Families that are built in are verified by Hone's own tests, and nothing can be verified during capture.
+ChoiceCheck TuningService::check_of(const Problem& problem, bool capturing) {
+  if (capturing || !tune_arguments(problem).empty()) return {};
+  return [&](const ModelChoice& made) {
+    return fault_of_choice(core_.device(), problem, made.trial.candidate, made.module, core_.memo());
+  };
+}
+
 const LoadedPlan& TuningService::choose_heuristic(const Problem& problem, bool capturing) {
-  ChoiceCheck check;  // Families that are built in are verified by Hone's own tests.
-  if (!capturing && tune_arguments(problem).empty())
-    check = [&](const ModelChoice& made) {
-      return fault_of_choice(core_.device(), problem, made.trial.candidate, made.module, core_.memo());
-    };
-  const ModelChoice choice = choose_by_model(*core_.device(), problem, kWorkspaceBytes, core_.memo(), check);
+  const ModelChoice choice = choose_by_model(*core_.device(), problem, kWorkspaceBytes, core_.memo(),
+                                             check_of(problem, capturing), core_.cooperation());
   const Winner winner = make_winner(problem, choice.trial, false);
   const LoadedPlan& plan = plans_.install(problem, winner, choice.module, capturing);
   core_.cache().publish(problem, winner, *choice.binary, nullptr);
   core_.cache().note_miss(problem, winner.sizes, false);
   core_.count(&SessionCounters::heuristics);
   return plan;
+}
+
+Resolved TuningService::choose_resident(const Problem& problem, bool capturing) {
+  if (const LoadedPlan* const plan = next_measured(problem, capturing)) return {plan, ChoiceSource::cache};
+  const ModelChoice choice = choose_by_model(*core_.device(), problem, kWorkspaceBytes, core_.memo(),
+                                             check_of(problem, capturing), Cooperation::refused);
+  return {&plans_.replace_refused(problem, make_winner(problem, choice.trial, false), choice.module),
+          ChoiceSource::heuristic};
+}
+
+/// The best candidate of the stored tuning that is right and whose blocks do not wait for each other; nullptr: none is
+/// known. Its trial is best first.
+const LoadedPlan* TuningService::next_measured(const Problem& problem, bool capturing) {
+  const std::optional<Tuning> stored = core_.cache().find_tuning(problem);
+  if (!stored) return nullptr;
+  const ChoiceCheck check = check_of(problem, capturing);
+  for (const Trial& trial : stored->trials) {
+    const Policy& policy = trial.candidate.policy;
+    if (trial.verdict != Verdict::ok || trial.samples == 0 || core_.is_refused(problem, policy) ||
+        !may_launch(core_.facts(), problem, trial.candidate))
+      continue;
+    try {
+      const CompiledCode code = load(problem, trial.candidate, problem.family->space().to_string(policy));
+      if (check && !check({.trial = trial, .binary = code.binary, .module = code.module}).empty()) continue;
+      Winner winner = make_winner(problem, trial, true);
+      winner.resources = code.compiled.resources;
+      winner.resident_blocks = code.compiled.resident_blocks;
+      winner.tuned_extents = stored->problem.extents;
+      return &plans_.replace_refused(problem, winner, code.module);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::device_lost) throw;
+      return nullptr;  // it does not compile or load here; what the model chooses may, or says why not
+    }
+  }
+  return nullptr;
 }
 
 Resolved TuningService::choose_heuristic_once(const Problem& problem) {
@@ -259,7 +298,12 @@ CompiledCode TuningService::load(const Problem& problem, const Candidate& candid
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} cannot serve {}: {}", whose, to_string(problem),
                             outcome.error.empty() ? "its geometry does not fit" : outcome.error));
-  return load_policy(*core_.device(), problem, candidate.policy, unit, outcome.binary, &core_.memo());
+  CompiledCode code = load_policy(*core_.device(), problem, candidate.policy, unit, outcome.binary, &core_.memo());
+  if (code.compiled.resident_blocks == 0)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} cannot serve {}: no block of it is resident on {}", whose, to_string(problem),
+                            core_.device()->name()));
+  return code;
 }
 
 /// The winner of `tuning` for another problem of the same family. Throws invalid_argument where it cannot serve that.

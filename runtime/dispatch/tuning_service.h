@@ -38,6 +38,11 @@ class TuningService {
   /// fault_of_choice().
   const LoadedPlan& choose_heuristic(const Problem& problem, bool capturing);
 
+  /// What serves a problem whose winner the device has refused, since its blocks have to be resident at once: the best
+  /// other candidate of the stored tuning, else the model's first choice among the other policies. It is not stored:
+  /// the device may be shared for as long as this process runs. Throws as choose_heuristic().
+  Resolved choose_resident(const Problem& problem, bool capturing);
+
   /// As choose_heuristic(); where several processes ask at once, one compiles and the others wait, for ten seconds at
   /// most.
   Resolved choose_heuristic_once(const Problem& problem);
@@ -67,10 +72,12 @@ class TuningService {
   enum class Limits { measured, stored };
   void settle_limits(Limits wanted);
 
+  const LoadedPlan* next_measured(const Problem& problem, bool capturing);
   const LoadedPlan* tune_claimed(const Problem& problem, bool is_claimed);
   Tuning measure(const Problem& problem, TuningOptions options);
   void compile_ahead(const std::vector<Problem>& next);
   std::vector<Trial> nearby(const Problem& problem) const;
+  ChoiceCheck check_of(const Problem& problem, bool capturing);
   void remember(const Tuning& tuning);
   const LoadedPlan& install(const Tuning& tuning);
   Adopted checked_for(const Problem& problem, const Tuning& tuning);

@@ -34,8 +34,8 @@ struct HeldRows {
   /// The static shared memory of a block, at most: mbarriers, and the States of its warps and rows.
   static constexpr std::int64_t kMostStaticBytes = 6 * 1024;
 
-  /// What the ring holds besides the part of a row that waits for other blocks: bytes in flight, and the chunk that is
-  /// written.
+  /// The ring has room for so much besides the part of a row that waits for other blocks: bytes in flight, and the
+  /// chunk that is written.
   static constexpr std::int64_t kLeastAheadBytes = 32 * 1024;
 
   /// Rows of fewer bytes are held by clusters.

@@ -15,13 +15,22 @@ struct LoadedCandidate {
   std::shared_ptr<const Module> module;
 
   /// Enqueues one call. Neither waits nor allocates. Throws what encoding and launching throw, and leaves the workspace
-  /// as a call needs it: a kernel that was stopped midway on the host device may have left its ticket there.
+  /// as a call needs it: a kernel that was stopped midway on the host device may have left its ticket there. Throws
+  /// NotResident only where nothing was enqueued, so that another candidate may serve the call.
   void enqueue(Device& device, const Problem& problem, std::span<void* const> buffers, void* workspace,
                Stream stream) const {
     LaunchList launches;
     problem.family->encode(problem, candidate, buffers, workspace, launches);
+    bool is_first = true;
     try {
-      for (const Launch& launch : launches) device.launch(module->kernel(launch.entry), launch, stream);
+      for (const Launch& launch : launches) {
+        device.launch(module->kernel(launch.entry), launch, stream);
+        is_first = false;
+      }
+    } catch (const NotResident& refused) {
+      if (workspace) clear_header(device, workspace, stream);
+      if (is_first) throw;
+      throw Error(refused.code(), refused.what());
     } catch (...) {
       if (workspace) clear_header(device, workspace, stream);
       throw;

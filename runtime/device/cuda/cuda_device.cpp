@@ -1,5 +1,6 @@
 #include "runtime/device/cuda/cuda_device.h"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <optional>
@@ -58,6 +59,7 @@ class CudaDevice final : public Device {
   }
 
   int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const override;
+  int usable_sms() const override;
 
   std::int64_t free_memory_bytes() const override { return memory_.free_bytes(); }
   void* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
@@ -121,6 +123,9 @@ class CudaDevice final : public Device {
 
  private:
   std::optional<cudaPointerAttributes> pointer_attributes(const void* pointer) const;
+  int sms_of_stream(Stream stream) const;
+  void require_room(const Kernel& kernel, const Launch& launch, Stream stream) const;
+  [[noreturn]] void refuse_grid(const Launch& launch) const;
 
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, Stream stream, std::string_view doing) {
     if (bytes == 0) return;
@@ -168,6 +173,52 @@ int CudaDevice::resident_blocks(const Kernel& kernel, int block_threads, std::si
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.handle, block_threads, dynamic_smem_bytes),
         fmt::format("asking for the occupancy of blocks of {} threads", block_threads));
   return blocks;
+}
+
+/// The SMs of a CUdevResource that a call of the driver has filled in; `otherwise` if it has not.
+int sms_of(CUresult result, const CUdevResource& resource, int otherwise) {
+  if (result != CUDA_SUCCESS || resource.type != CU_DEV_RESOURCE_TYPE_SM) return otherwise;
+  return std::min(static_cast<int>(resource.sm.smCount), otherwise);
+}
+
+/// A green context has a part of the SMs; so has any context where MPS divides SMs between contexts
+/// (CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING). The facts know the limit of a whole process already.
+int CudaDevice::usable_sms() const {
+  const DeviceGuard guard(ordinal_);
+  const CudaDriver& driver = CudaDriver::get();
+  CUcontext context = nullptr;
+  CUdevResource resource{};
+  if (!driver.context_resource || driver.current_context(&context) != CUDA_SUCCESS) return facts_.sm_count;
+  return sms_of(driver.context_resource(context, &resource, CU_DEV_RESOURCE_TYPE_SM), resource, facts_.sm_count);
+}
+
+/// The SMs of the green context that a stream belongs to, or those of its device.
+int CudaDevice::sms_of_stream(Stream stream) const {
+  const CudaDriver& driver = CudaDriver::get();
+  CUgreenCtx context = nullptr;
+  CUdevResource resource{};
+  const bool is_green = driver.green_context_of && driver.green_context_resource &&
+                        driver.green_context_of(stream, &context) == CUDA_SUCCESS && context != nullptr;
+  if (!is_green) return facts_.sm_count;
+  return sms_of(driver.green_context_resource(context, &resource, CU_DEV_RESOURCE_TYPE_SM), resource, facts_.sm_count);
+}
+
+/// Refuses a cooperative launch that is captured before the driver does, whose refusal would end the capture. Nor does
+/// the driver refuse one in a stream of a green context that has too few SMs: its replay never ends (H100, CUDA 13.0,
+/// 27 November 2026).
+void CudaDevice::require_room(const Kernel& kernel, const Launch& launch, Stream stream) const {
+  if (is_not_captured(stream)) return;
+  const std::int64_t blocks = std::int64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  const int threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
+  const std::int64_t resident = resident_blocks(kernel, threads, launch.dynamic_smem_bytes);
+  if (blocks > resident * sms_of_stream(stream)) refuse_grid(launch);
+}
+
+void CudaDevice::refuse_grid(const Launch& launch) const {
+  throw NotResident(fmt::format("the {}x{}x{} blocks of {} threads of a launch on {} have to be resident at once, and "
+                                "there is no room for them",
+                                launch.grid.x, launch.grid.y, launch.grid.z,
+                                launch.block.x * launch.block.y * launch.block.z, name_));
 }
 
 /// Returns what the driver knows about a pointer; nothing about those that it refuses to look at.
@@ -252,6 +303,7 @@ StreamState CudaDevice::stream_state(Stream stream) const {
 }
 
 void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream stream) {
+  if (launch.cooperative) require_room(kernel, launch, stream);
   std::array<void*, Arguments::kCapacity> pointers;
   for (int i = 0; i < launch.arguments.count(); ++i) {
     pointers[static_cast<std::size_t>(i)] = const_cast<void*>(launch.arguments.value(i));  // CUDA only reads them
@@ -295,6 +347,10 @@ void CudaDevice::launch(const Kernel& kernel, const Launch& launch, Stream strea
     attribute.value.cooperative = 1;
   }
   const cudaError_t status = runtime_error(driver.launch(&config, function, pointers.data(), nullptr));
+  if (status == cudaErrorCooperativeLaunchTooLarge) [[unlikely]] {
+    ignore(status);
+    refuse_grid(launch);
+  }
   if (status != cudaSuccess) [[unlikely]] {
     check(status, fmt::format("launching {}x{}x{} {} of {}x{}x{} threads with {} bytes of dynamic shared memory in "
                               "clusters of {} (cuda:{} allows {})",

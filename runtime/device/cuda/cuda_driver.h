@@ -8,8 +8,8 @@
 
 namespace hone {
 
-/// Entry points of the driver, with their interface of CUDA 12.0. Found through the runtime: a program that is linked
-/// with libcuda does not start where no driver is installed.
+/// Entry points of the driver, with their interface of CUDA 12.0 unless another one is named. Found through the
+/// runtime: a program that is linked with libcuda does not start where no driver is installed.
 struct CudaDriver {
   CUresult (*current_context)(CUcontext* context) = nullptr;
   CUresult (*current_device)(CUdevice* device) = nullptr;
@@ -18,7 +18,12 @@ struct CudaDriver {
   CUresult (*function_of)(CUfunction* function, CUkernel kernel) = nullptr;
   CUresult (*launch)(const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra) = nullptr;
 
-  /// The driver of this process. Thread-safe. Throws Error(device_failed) if it lacks one of them.
+  // With their interface of CUDA 12.4; nullptr: the driver is older.
+  CUresult (*context_resource)(CUcontext context, CUdevResource* resource, CUdevResourceType type) = nullptr;
+  CUresult (*green_context_of)(CUstream stream, CUgreenCtx* context) = nullptr;
+  CUresult (*green_context_resource)(CUgreenCtx context, CUdevResource* resource, CUdevResourceType type) = nullptr;
+
+  /// The driver of this process. Thread-safe. Throws Error(device_failed) if it lacks one of those of CUDA 12.0.
   static const CudaDriver& get();
 };
 

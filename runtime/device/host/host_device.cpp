@@ -271,7 +271,9 @@ void HostDevice::check_launch(const HostKernel& kernel, const Launch& launch) co
   }
   if (const std::uint64_t blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
       launch.cooperative && blocks > static_cast<std::uint64_t>(facts_.sm_count)) {
-    reject(fmt::format("a cooperative grid of {} blocks; it runs {} at once", blocks, facts_.sm_count));
+    throw NotResident(fmt::format(
+        "the host device cannot launch kernel {}: a cooperative grid of {} blocks; it runs {} at once", kernel.label,
+        blocks, facts_.sm_count));
   }
   const std::size_t smem_bytes = kernel.module->static_smem_bytes() + launch.dynamic_smem_bytes;
   if (smem_bytes > static_cast<std::size_t>(facts_.smem_bytes_per_block_optin)) {

@@ -31,10 +31,10 @@ inline constexpr double kElementNs = 32;
 /// and 75.6, of 2000x50257 151.8 and 144.7. Accesses of 4 bytes take as long as vectors (H100, CUDA 13.0, 2026-11-26).
 inline constexpr double kTrafficOfBytes = 2, kTrafficOfPairsOfBytes = 1.12;
 
-/// What tiles take that follow each other along the long side: their neighbours on the short one run much later, with
-/// the lines that both share. 2000x50257 u16 take 155.9 µs along input rows and 141.7 along output rows, 999x100003 u32
-/// 328 and 278; 65536x1024 and 1024x65536 u16, whose rows are aligned, have winners along the short side, too (H100,
-/// CUDA 13.0, 2026-11-26).
+/// The traffic of tiles that follow each other along the long side: their neighbours on the short one run much later,
+/// with the lines that both share. 2000x50257 u16 take 155.9 µs along input rows and 141.7 along output rows,
+/// 999x100003 u32 328 and 278; 65536x1024 and 1024x65536 u16, whose rows are aligned, have winners along the short
+/// side, too (H100, CUDA 13.0, 2026-11-26).
 inline constexpr double kTrafficAlongLongSide = 1.02;
 
 /// The memory latencies that a strip spends on reading its pieces element by element, with no load in flight: u16 of

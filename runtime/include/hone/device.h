@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <hone/device_facts.h>
+#include <hone/error.h>
 #include <hone/kernel.h>
 #include <hone/stream.h>
 
@@ -25,6 +26,14 @@ struct StreamState {
   std::uint64_t id = 0;
   bool capturing = false;
   std::uint64_t capture_id = 0;  ///< while capturing: identifies the graph under construction
+};
+
+/// Thrown by Device::launch() for a cooperative launch of more blocks than can be resident at once where it was
+/// launched: in a part of the device that another process shares (MPS), or that a green context has. Nothing was
+/// enqueued, and other launches work. The code is device_failed.
+class NotResident final : public Error {
+ public:
+  explicit NotResident(const std::string& message) : Error(ErrorCode::device_failed, message) {}
 };
 
 /// Reasons why a timing taken right now would not be fair, as far as the device's monitor reports them.
@@ -117,6 +126,10 @@ class Device {
   /// cudaOccupancyMaxActiveBlocksPerMultiprocessor().
   virtual int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const = 0;
 
+  /// The SMs on which work of this process runs: fewer than facts().sm_count where its context has a part of the device
+  /// alone (MPS).
+  virtual int usable_sms() const { return facts().sm_count; }
+
   // --- memory ---
 
   /// Allocates at least `bytes` bytes of device memory: aligned to 256 bytes, uninitialised, and usable in every stream
@@ -161,7 +174,8 @@ class Device {
 
   virtual StreamState stream_state(Stream stream) const = 0;
 
-  /// Enqueues one launch. Neither waits nor allocates. (The host device has executed it on return.)
+  /// Enqueues one launch. Neither waits nor allocates. (The host device has executed it on return.) Throws NotResident
+  /// for a cooperative launch that is refused.
   virtual void launch(const Kernel& kernel, const Launch& launch, Stream stream) = 0;
 
   /// Captures what `work` enqueues on `stream` without running it, and prepares it for replay(). Allocates. The stream

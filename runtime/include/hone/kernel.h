@@ -135,8 +135,8 @@ struct Launch {
   /// DeviceFacts::max_cluster_blocks fails.
   unsigned cluster_blocks = 1;
 
-  /// Cooperative launch: all blocks are resident at once, so that they may wait for each other. A launch with more
-  /// blocks than the device has room for fails. It never overlaps the launch ahead.
+  /// Cooperative launch: all blocks are resident at once, so that they may wait for each other. Where the device has no
+  /// room for all of them, Device::launch() throws NotResident. It never overlaps the launch ahead.
   bool cooperative = false;
 
   Arguments arguments;

@@ -80,6 +80,11 @@ struct SessionOptions {
   /// to tune it, by the thread that missed. Must not call the session.
   std::function<void(std::string_view)> report_untuned = {};
 
+  /// Called at the first winner of the session whose blocks cannot all be resident at once, though it needs them to be
+  /// (Launch::cooperative), with the problem and the reason, by the thread that found out: another policy serves the
+  /// problem, as long as the session lives. Must not call the session.
+  std::function<void(std::string_view)> report_refused_grid = {};
+
   /// Ask the driver on every call whether pointers are memory of the session's device, which takes about a microsecond
   /// a pointer, and check the contents of index arrays such as the offsets of segments, which waits for the stream and
   /// copies them to the host. Managed memory counts as the device's, memory of another GPU does not, even if peer
@@ -109,9 +114,9 @@ struct SessionOptions {
   /// - HONE_OBJECTIVE: objective, `time` or `energy`.
   /// - HONE_VALIDATE: validate_pointers, 0 or 1.
   /// - HONE_STATS: stats_folder.
-  /// report_cache_failure writes a line to standard error; so does report_untuned, once in the process, unless
-  /// HONE_ON_MISS is set. A program with more rights than its user (set user ID) ignores the environment. Throws
-  /// Error(invalid_argument) for any other value.
+  /// report_cache_failure and report_refused_grid write a line to standard error; so does report_untuned, once in the
+  /// process, unless HONE_ON_MISS is set. A program with more rights than its user (set user ID) ignores the
+  /// environment. Throws Error(invalid_argument) for any other value.
   static SessionOptions from_environment();
 };
 
@@ -126,6 +131,7 @@ struct SessionCounters {
   std::uint64_t cache_failures = 0;  ///< reads and writes of cache files that failed, which failed no call
   std::uint64_t caches_left_out = 0;  ///< cache files that had such a failure
   std::uint64_t cache_rejects = 0;    ///< stored winners that were damaged or did not fit, and counted as misses
+  std::uint64_t refused_grids = 0;    ///< winners that other policies serve for: their blocks cannot all be resident
   std::uint64_t stale_hits = 0;       ///< cache_hits measured under another driver, and noted for a new tuning
   std::uint64_t waits = 0;            ///< misses that waited for another process to tune them
   std::uint64_t not_stored = 0;       ///< cache_failures that lost a winner, which lives as long as the session
@@ -188,6 +194,11 @@ class Session {
   /// of another alignment, of the other launch context, of the largest tuned size, of an operation with as much work,
   /// of the nearest shape, or of a similar device, in this order (hone/sdk/loans.h). Otherwise it is the occupancy
   /// model's first choice.
+  ///
+  /// A winner may need all its blocks resident at once (Launch::cooperative). Where the device has no room for them, as
+  /// under MPS or in a stream of a green context, the next best policy serves this call and all later ones of the class
+  /// (SessionOptions::report_refused_grid), and no other class gets such a winner; a pinned session throws
+  /// device_failed.
   ///
   /// Each stream keeps the workspace (1 MiB) of its first call that needs one for the session's life, and one more for
   /// each further thread that calls in it at the same time; see recycle_workspaces(). A launch that fails leaves its

@@ -12,6 +12,7 @@
 
 #include "runtime/device/cuda/cuda_comparison.h"
 #include "tests/runtime/cuda/cuda_test.h"
+#include "tests/runtime/support/green_stream.h"
 #include "tests/support/names.h"
 
 namespace hone {
@@ -133,7 +134,51 @@ TEST_F(CudaDeviceTest, BlocksOfACooperativeGridAreResidentAtOnceOrRefused) {
   device_->replay(*graph, stream_);
   EXPECT_THAT(fetch(memory, 1), Each(4 * sms));
   launch.grid.x = 3 * sms;
-  EXPECT_THROW(device_->launch(module->kernel(0), launch, stream_), Error);
+  EXPECT_THROW(device_->launch(module->kernel(0), launch, stream_), NotResident);
+  const auto after_a_refusal = device_->capture(stream_, [&] {
+    EXPECT_THROW(device_->launch(module->kernel(0), launch, stream_), NotResident);
+    launch.grid.x = sms;
+    device_->launch(module->kernel(0), launch, stream_);
+  });
+  device_->replay(*after_a_refusal, stream_);
+  EXPECT_THAT(fetch(memory, 1), Each(5 * sms));
+}
+
+TEST_F(CudaDeviceTest, ACooperativeGridIsRefusedInAStreamOfFewerSms) {
+  const GreenStream green;
+  if (!green.get()) GTEST_SKIP() << "there are no green contexts";
+  const std::unique_ptr<Module> module = load(R"(extern "C" __global__ void meet(unsigned* arrived) {
+  if (threadIdx.x != 0) return;
+  atomicAdd(arrived, 1);
+  while (atomicAdd(arrived, 0) < gridDim.x) {}
+}
+)", {"meet"});
+  const Array<unsigned> memory = allocate<unsigned>(1);
+  const auto fetch_in_green = [&] {
+    device_->synchronize(green.get());
+    return fetch(memory, 1);
+  };
+  const auto clear = [&] { device_->fill_bytes(memory.get(), 0, sizeof(unsigned), green.get()); };
+  const int resident = device_->resident_blocks(module->kernel(0), 1024, 0);
+  Launch launch = launch_of(0, 1024, memory.get());
+  launch.cooperative = true;
+  const auto launch_grid = [&](unsigned on_sms) {
+    launch.grid.x = on_sms * static_cast<unsigned>(resident);
+    device_->launch(module->kernel(0), launch, green.get());
+  };
+  const auto sms = static_cast<unsigned>(device_->facts().sm_count);
+  clear();
+  EXPECT_THROW(launch_grid(sms), NotResident);
+  launch_grid(green.sms());
+  EXPECT_THAT(fetch_in_green(), Each(launch.grid.x));
+  clear();
+  const auto graph = device_->capture(green.get(), [&] {
+    EXPECT_THROW(launch_grid(sms), NotResident) << "its replay would never end";
+    launch_grid(green.sms());
+  });
+  device_->replay(*graph, green.get());
+  EXPECT_THAT(fetch_in_green(), Each(launch.grid.x));
+  EXPECT_EQ(device_->usable_sms(), device_->facts().sm_count) << "of the primary context";
 }
 
 TEST_F(CudaDeviceTest, LaunchesClustersUpToTheLargest) {

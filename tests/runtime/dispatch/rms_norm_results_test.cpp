@@ -265,6 +265,7 @@ TEST_F(RmsNormResults, RowsHeldInSharedMemoryAreRightAroundEachLimit) {
   }
   if (!is_cuda() || device_->facts().max_cluster_blocks < 16) return;
   for (const std::int64_t columns : {1 << 19, 1 << 20, (1 << 20) + 4, 1200000}) {
+    if (!test::in_share(policies_met_++)) continue;
     const Problem problem = rms_norm_problem({.dtype = DType::f32, .rows = 20, .columns = columns}, true, true);
     verify(problem, {policy_of(problem, "scope=cluster cluster_blocks=16 block_threads=512 staging=shared "
                                         "packs_per_thread=4 smem_kib=224 min_blocks=1")});
@@ -304,8 +305,9 @@ TEST_F(RmsNormResults, RowsThatBeginAnywhereAreRightAroundEachLimit) {
   for (const std::int64_t columns : {(1 << 18) + 1, (1 << 20) + 3, 1200001}) {
     const Problem problem = rms_norm_problem({.dtype = DType::f32, .rows = 20, .columns = columns}, true, true);
     for (const std::string_view staging : {"shifted packs_per_thread=8", "shared packs_per_thread=4 smem_kib=224"})
-      verify(problem, {policy_of(problem, fmt::format("scope=cluster cluster_blocks=16 block_threads=512 staging={} "
-                                                      "min_blocks=1", staging))});
+      if (test::in_share(policies_met_++))
+        verify(problem, {policy_of(problem, fmt::format("scope=cluster cluster_blocks=16 block_threads=512 staging={} "
+                                                        "min_blocks=1", staging))});
   }
 }
 

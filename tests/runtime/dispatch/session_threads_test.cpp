@@ -50,6 +50,34 @@ TEST_F(SessionThreadsTest, ThreadsThatShareAStreamDoNotMixTheirTwoLaunches) {
     });
 }
 
+TEST_F(SessionThreadsTest, ThreadsThatAreRefusedAGridAtOnceReplaceTheWinnerOnce) {
+  family_ = TotalFamily({.cooperative_work = 4});
+  device_->script = [](std::string_view policy) {
+    return FakeKernel{.us = policy.find("work=4") != policy.npos ? 5.0 : 9.0};
+  };
+  Session session(device_, options());
+  ASSERT_EQ(session.prepare(family_.problem(kSize)).winner->candidate.policy[1], 4);
+  device_->has_room = false;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        const Stream stream = device_->create_stream();
+        const Plan plan = session.make_plan(family_.problem(kSize));
+        const DeviceBuffer out(device_, sizeof(std::int64_t));
+        const std::array<void*, 2> buffers{in_.data(), out.data()};
+        for (int i = 0; i < 50; ++i) {
+          *out.as<std::int64_t>() = -1;
+          if ((i + t) % 2 == 0) session.launch(family_.problem(kSize), buffers, stream);
+          else plan.launch(family_.problem(kSize), buffers, stream);
+          ASSERT_EQ(*out.as<std::int64_t>(), kSize);
+        }
+      });
+  }
+  EXPECT_EQ(session.counters().refused_grids, 1u);
+  EXPECT_NE(session.prepare(family_.problem(kSize)).winner->candidate.policy[1], 4);
+}
+
 TEST_F(SessionThreadsTest, ThreadsMayUseManyProblemsAtOnce) {
   Session session(device_, options(MissPolicy::heuristic));
   std::vector<std::jthread> threads;

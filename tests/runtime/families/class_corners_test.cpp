@@ -1,10 +1,14 @@
 // A family's decisions about a class hold for the members at its corners: their calls fit what was decided.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include <hone/kernel_family.h>
+#include <hone/sdk/family_table.h>
 
 #include "tests/runtime/support/every_family.h"
 #include "tests/runtime/support/invented_devices.h"
@@ -51,6 +55,47 @@ TEST(ClassCorners, EveryMemberIsLaunchedByEveryPolicyOfItsClass) {
     }
     EXPECT_GT(valid, 0u) << to_string(problem);
   }
+}
+
+/// Sizes that no GPU has memory for are refused, or launched as any others; nothing between fails in a launch.
+TEST(ClassCorners, ExtremeExtentsAreRefusedOrLaunched) {
+  constexpr std::int64_t kOne = 1, kMost = std::numeric_limits<std::int64_t>::max(), kBlocks = 132 * 4;
+  const DeviceFacts facts = h100_facts();
+  std::size_t turn = 0;
+  int refused = 0, launched = 0;
+  for (const FamilyRow& row : built_in_families()) {
+    const Problem usual = problem_of_family(row, {16, 16, 16}, turn++).value();
+    const std::size_t count = usual.family->extent_names().size();
+    for (const std::int64_t large : {kOne << 31, kOne << 40, kOne << 53, kOne << 57, kOne << 60, kMost})
+      for (const std::int64_t other : {kOne, std::int64_t{100}, kOne << 20, kOne << 31, kMost})
+        for (std::size_t axis = 0; axis < count; ++axis) {
+          Problem problem = usual;
+          problem.alignment = static_cast<std::uint32_t>(info(problem.dtype).size_bytes);
+          problem.pitches = {};
+          for (std::size_t i = 0; i < count; ++i) problem.extents[i] = i == axis ? large : other;
+          const std::string refusal = refusal_of(problem);
+          if (!refusal.empty()) {
+            EXPECT_THAT(refusal, testing::AnyOf(testing::HasSubstr("no memory holds"), testing::HasSubstr("i32")))
+                << to_string(problem);
+            ++refused;
+            continue;
+          }
+          const ProblemClass problem_class = problem;
+          std::size_t valid = 0;
+          for (const Policy& policy : problem.family->space().all()) {
+            const Candidate candidate{policy, {kBlocks}};
+            if (!problem.family->is_valid(problem_class, policy, facts).empty() ||
+                problem.family->workspace_bytes(problem_class, candidate) > kWorkspaceBytes)
+              continue;
+            ++valid;
+            expect_fits(problem, problem_class, policy, facts);
+          }
+          EXPECT_GT(valid, 0u) << to_string(problem);
+          ++launched;
+        }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(launched, 100);
 }
 
 TEST(ClassCorners, SomethingIsLeftToMeasure) {

@@ -225,6 +225,10 @@ struct FakeDevice::Recorded final : CapturedWork {
 };
 
 void FakeDevice::launch(const Kernel& kernel, const Launch& launch, Stream stream) {
+  if (launch.cooperative && !has_room) {
+    ++refusals_;
+    throw NotResident(fmt::format("no room for {} blocks at once", launch.grid.x));
+  }
   {
     const std::scoped_lock lock(mutex_);
     if (const auto recording = recordings_.find(stream); recording != recordings_.end()) {

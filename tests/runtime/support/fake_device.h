@@ -57,6 +57,8 @@ class FakeDevice final : public Device {
   std::string compiler = "fake-1";           ///< compiler_identity(); "" and compile() throws unsupported
   std::vector<std::string> symbols;          ///< Binary::entries of what it compiles, and must be of what it loads
   std::size_t memory_limit = SIZE_MAX;       ///< of one allocation
+  int context_sms = 0;                       ///< usable_sms(); 0: all
+  std::atomic<bool> has_room = true;         ///< false: cooperative launches are refused
   std::function<DeviceLimits()> measure_limits = [] { return DeviceLimits{}; };
 
   void begin_capture(Stream stream, std::uint64_t capture_id);
@@ -70,6 +72,7 @@ class FakeDevice final : public Device {
   int captures() const { return graphs_; }  ///< calls of capture()
   int holds() const { return holds_; }      ///< calls of hold()
   std::size_t live_allocations() const;
+  int refusals() const { return refusals_; }  ///< of cooperative launches
   int frees_in_flight() const { return frees_in_flight_; }  ///< while a stream had work that nobody had waited for
   std::map<std::string, int> launches() const;  ///< of each unit, by its source
   double now_us() const;
@@ -87,6 +90,7 @@ class FakeDevice final : public Device {
   std::size_t parallel_compilations() const override { return std::max(1u, std::thread::hardware_concurrency()); }
   std::unique_ptr<Module> load(const Binary& binary, const std::vector<std::string>& entries) override;
   int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const override;
+  int usable_sms() const override { return context_sms > 0 ? context_sms : facts_.sm_count; }
   void* allocate(std::size_t bytes) override;
   void deallocate(void* pointer) noexcept override;
   void copy_to_device(void* to, const void* from, std::size_t bytes, Stream) override;
@@ -122,6 +126,7 @@ class FakeDevice final : public Device {
   std::atomic<int> graphs_ = 0;
   std::atomic<int> holds_ = 0;
   std::atomic<int> live_holds_ = 0;
+  std::atomic<int> refusals_ = 0;
   mutable std::mutex mutex_;
   std::map<std::uintptr_t, std::size_t> memory_;  ///< address → bytes
   std::map<std::string, int> launches_;

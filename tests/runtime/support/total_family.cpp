@@ -86,7 +86,8 @@ WorkShape TotalFamily::shape(const Problem& problem, const Policy& policy) const
           .bytes_in_flight_per_block = 4 * tile,
           .one_block = options_.alone_is_one_block && policy[kFinish] != kJoined,
           .launches = policy[kFinish] == kJoined ? 2 : 1,
-          .uses_last_block_ticket = false};
+          .uses_last_block_ticket = false,
+          .cooperative = policy[kWork] == options_.cooperative_work};
 }
 
 std::int64_t TotalFamily::bytes_moved(const Problem& problem) const { return 4 * count_of(problem) + 8; }
@@ -104,6 +105,8 @@ void TotalFamily::encode(const Problem& problem, const Candidate& candidate, std
   main.block.x = static_cast<unsigned>(work.block_threads);
   main.arguments.push(buffers[0]);
   main.arguments.push(count_of(problem));
+  main.cooperative = work.cooperative && options_.cooperative_launch == 0;
+  if (main.cooperative) main.grid.x = static_cast<unsigned>(candidate.geometry.max_blocks);
   if (work.launches == 1) {
     main.arguments.push(buffers[1]);
     return;
@@ -112,6 +115,7 @@ void TotalFamily::encode(const Problem& problem, const Candidate& candidate, std
   main.arguments.push(partials);
   Launch& finish = launches.add();
   finish.entry = 1;
+  finish.cooperative = work.cooperative && options_.cooperative_launch == 1;
   finish.block = main.block;
   finish.arguments.push(partials);
   finish.arguments.push(std::int64_t{1});

@@ -18,6 +18,8 @@ struct TotalFamilyOptions {
   ParameterSpace space{{{"threads", {128, 256}}, {"work", {1, 2, 4}}, {"finish", {0, 1}, {"alone", "joined"}}}};
   int most_threads = 1024;  ///< policies with more are rejected
   bool alone_is_one_block = false;
+  int cooperative_work = 0;    ///< policies with so much work are cooperative; 0: none
+  int cooperative_launch = 0;  ///< which of their launches is
   bool is_reproducible = false;
   std::vector<std::string_view> extent_names{"n"};
   std::function<std::string(const ProblemClass&, const Policy&)> rejects = {};  ///< further reasons; "": none

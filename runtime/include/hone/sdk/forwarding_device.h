@@ -30,6 +30,7 @@ class ForwardingDevice : public Device {
   int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const override {
     return inner_->resident_blocks(kernel, block_threads, dynamic_smem_bytes);
   }
+  int usable_sms() const override { return inner_->usable_sms(); }
   void* allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
   void deallocate(void* pointer) noexcept override { inner_->deallocate(pointer); }
   std::int64_t free_memory_bytes() const override { return inner_->free_memory_bytes(); }
