@@ -5,22 +5,26 @@
 #pragma once
 
 #include "bulk_copy.cuh"
+#include "dynamic_smem.cuh"
 #include "row_chunks.cuh"
 
 namespace hone {
 
-/// The roles of the warps of a block.
-template <unsigned kThreads>
+/// The roles of the warps of a block. Groups of warps add up parts, and as many write them; groups of a kind take rows
+/// in turn.
+template <unsigned kThreads, unsigned kTurns_>
 struct HeldRoles {
-  static constexpr unsigned kCombiningWarps = 4;
-  static constexpr unsigned kGroupWarps = (kThreads / 32 - 2 - kCombiningWarps) / 2;
+  static constexpr unsigned kCombiningWarps = 4, kTurns = kTurns_;
+  static constexpr unsigned kGroupWarps = (kThreads / 32 - 2 - kCombiningWarps) / (2 * kTurns);
+  static constexpr unsigned kFirstSum = 2 + kCombiningWarps, kFirstWrite = kFirstSum + kTurns * kGroupWarps;
+  static constexpr unsigned kEnd = kFirstWrite + kTurns * kGroupWarps;  ///< warps behind have no role
   static constexpr unsigned kGroupThreads = kGroupWarps * 32;
 };
 
 /// kThreads: those of a block.
-template <class Kernel, unsigned kThreads>
+template <class Kernel, unsigned kThreads, unsigned kTurns>
 struct HeldParts {
-  using Roles = HeldRoles<kThreads>;
+  using Roles = HeldRoles<kThreads, kTurns>;
   using State = typename Kernel::State;
   using Row = typename Kernel::Row;
   using Rows = typename Kernel::Rows;
@@ -56,6 +60,8 @@ struct HeldParts {
 
   /// The packs of a chunk in shared memory, for one thread of a group.
   struct Chunk : Row {
+    using Row::load;
+
     const InPack* held;
 
     __device__ InPack load(Index p) const { return held[p]; }
@@ -66,9 +72,10 @@ struct HeldParts {
   struct Slot {
     unsigned number = 0, phase = 0;
 
-    __device__ void advance(unsigned slots) {
-      if (++number < slots) return;
-      number = 0;
+    __device__ void advance(unsigned slots, unsigned by = 1) {
+      number += by;
+      if (number < slots) return;
+      number -= slots;
       phase ^= 1;
     }
   };
@@ -121,11 +128,24 @@ struct HeldParts {
     return chunk;
   }
 
+  __device__ void wait_for_chunk(const Slot& slot) const { wait_for_phase(shared.landed + slot.number, slot.phase); }
+
+  /// Calls act(r, slot) for each row of group `turn`, where `slot` is that of its first chunk, and moves on.
+  __device__ void for_rows(unsigned turn, const auto& act) const {
+    Slot slot;
+    slot.advance(arguments.slots, turn * arguments.chunks);
+#pragma unroll 1
+    for (unsigned r = turn; r < rows; r += kTurns) {
+      act(r, slot);
+      slot.advance(arguments.slots, (kTurns - 1) * arguments.chunks);
+    }
+  }
+
   /// Calls act(chunk, slot) for the chunks of a part, each when it has landed.
   __device__ void for_chunks(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
 #pragma unroll 1
     for (unsigned c = 0; c < arguments.chunks; ++c) {
-      wait_for_phase(shared.landed + slot.number, slot.phase);
+      wait_for_chunk(slot);
       act(chunk(part, c, thread, packs_of(slot.number, arguments.slot_packs)), slot.number);
       slot.advance(arguments.slots);
     }

@@ -1,5 +1,5 @@
-// The arguments of the kernels of rms_norm.cuh, rms_norm_shared.cuh and rms_norm_chunks.cuh, as host and device see
-// them.
+// The arguments of the kernels of rms_norm.cuh, rms_norm_shared.cuh, rms_norm_chunks.cuh and rms_norm_held.cuh, as host
+// and device see them.
 #pragma once
 
 namespace hone {
@@ -15,9 +15,12 @@ struct RmsNormArguments {
   float mean_factor;              ///< 1 / columns
   float eps;
   unsigned shared_packs;  ///< of a thread, in shared memory
-  unsigned chunks;        ///< blocks per row
-  unsigned lag;           ///< of row_pipeline.cuh, in rows
-  void* workspace;        ///< of rms_norm_chunks.cuh
+  unsigned chunks;        ///< blocks per row; of row_held.cuh: chunks of a block's part of a row
+  unsigned lag;           ///< of row_pipeline.cuh, in rows; of row_held.cuh: chunks in flight
+  unsigned slots;         ///< of row_held.cuh: places of a ring
+  unsigned slot_packs;    ///< packs of each
+  unsigned part_packs;    ///< of a row that a block holds
+  void* workspace;        ///< of rms_norm_chunks.cuh and row_held.cuh
 };
 
 }  // namespace hone

@@ -9,7 +9,12 @@
 //   sums       a group of warps adds up chunks that have landed; each warp has a State of the block's part
 //   publishes  a warp publishes the State of the part
 //   combines   four warps, which take turns, wait for the States of all blocks and combine them
-//   writes     a second group writes the row from shared memory, and so frees its chunks
+//   writes     another group writes the row from shared memory, and so frees its chunks
+//
+// kTurns groups of each of these two kinds take rows in turn, so that what a group does once a row (waiting for it,
+// folding a warp) takes no time from the others. The ring has room for as many parts. A group does not wait for the
+// rows of others, so it might take the phase of an mbarrier that belongs to row r − kMostRows for that of row r. To
+// write row r it waits for a chunk of it first: that lands only when row r − kMostRows is written, and so combined.
 //
 // A block has up to kMostRows rows in its ring, so it publishes row r when it has written row r − kMostRows, for which
 // all blocks have published that row, and so have written row r − 2·kMostRows. Hence States of kRing rows are enough,
@@ -30,9 +35,9 @@
 //   write_held<kTile>(chunk, results)
 //
 // Rows has row<kThreads>(r, thread), a thread's share of a Row, and Row has end, the packs of the row; singles; the
-// address(pack); packs_behind_line<kLinePacks>() and write_singles(results).
+// address(pack); load(pack); packs_behind_line<kLinePacks>() and write_singles(results).
 //
-// Constraints: the ring has room for a part; parts and slots are whole lines; the packs of a part fit 28 bits.
+// Constraints: the ring has room for kTurns parts; parts and slots are whole lines; the packs of a part fit 28 bits.
 #pragma once
 
 #include "grid.cuh"
@@ -41,9 +46,9 @@
 
 namespace hone {
 
-template <class Kernel, unsigned kThreads, unsigned kTile>
-struct RowHeld : HeldParts<Kernel, kThreads> {
-  using Parts = HeldParts<Kernel, kThreads>;
+template <class Kernel, unsigned kThreads, unsigned kTurns, unsigned kTile>
+struct RowHeld : HeldParts<Kernel, kThreads, kTurns> {
+  using Parts = HeldParts<Kernel, kThreads, kTurns>;
   using typename Parts::Chunk, typename Parts::Index, typename Parts::InPack, typename Parts::Part;
   using typename Parts::Roles, typename Parts::Shared, typename Parts::Slot, typename Parts::State;
   using Parts::all, Parts::arguments, Parts::kMostRows, Parts::rows, Parts::shared;
@@ -79,11 +84,9 @@ struct RowHeld : HeldParts<Kernel, kThreads> {
     }
   }
 
-  __device__ void sum_rows(unsigned thread) const {
+  __device__ void sum_rows(unsigned turn, unsigned thread) const {
     const unsigned warp = thread / kWarpThreads;
-    Slot slot;
-#pragma unroll 1
-    for (unsigned r = 0; r < rows; ++r) {
+    this->for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
       auto sums = Kernel::sums_of_singles(part.row, all);
       this->for_chunks(slot, part, thread, [&](const Chunk& chunk, unsigned) {
@@ -95,7 +98,7 @@ struct RowHeld : HeldParts<Kernel, kThreads> {
         shared.of_warp[r % kMostRows][warp] = state;
         arrive(shared.summed + r % kMostRows);
       }
-    }
+    });
   }
 
   __device__ TaggedState<State>* of_blocks(unsigned r) const {
@@ -157,11 +160,10 @@ struct RowHeld : HeldParts<Kernel, kThreads> {
     }
   }
 
-  __device__ void write_rows(unsigned thread) const {
-    Slot slot;
-#pragma unroll 1
-    for (unsigned r = 0; r < rows; ++r) {
+  __device__ void write_rows(unsigned turn, unsigned thread) const {
+    this->for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
+      this->wait_for_chunk(slot);
       wait_for_phase(shared.combined + r % kMostRows, r / kMostRows % 2);
       const typename Kernel::Results results = Kernel::results_of(shared.of_row[r % kMostRows], all);
       part.row.write_singles(results);
@@ -170,7 +172,7 @@ struct RowHeld : HeldParts<Kernel, kThreads> {
         __syncwarp();
         if (thread % kWarpThreads == 0) arrive(shared.freed + of_slot);
       });
-    }
+    });
   }
 
   static __device__ void run(const typename Kernel::Arguments& arguments) {
@@ -182,18 +184,19 @@ struct RowHeld : HeldParts<Kernel, kThreads> {
     if (threadIdx.x < kRing) held.of_blocks(threadIdx.x)[blockIdx.x].clear();
     __syncthreads();
     if (threadIdx.x == 0) count_up(header + 1);
-    constexpr unsigned kFirstSum = 2 + Roles::kCombiningWarps, kFirstWrite = kFirstSum + Roles::kGroupWarps;
     const unsigned warp = threadIdx.x / kWarpThreads, lane = threadIdx.x % kWarpThreads;
     if (warp == 0) {
       if (lane == 0) held.load_rows();
     } else if (warp == 1) {
       held.publish_rows(lane);
-    } else if (warp < kFirstSum) {
+    } else if (warp < Roles::kFirstSum) {
       held.combine_rows(warp - 2, lane);
-    } else if (warp < kFirstWrite) {
-      held.sum_rows(threadIdx.x - kFirstSum * kWarpThreads);
-    } else {
-      held.write_rows(threadIdx.x - kFirstWrite * kWarpThreads);
+    } else if (warp < Roles::kEnd) {
+      const bool is_sum = warp < Roles::kFirstWrite;
+      const unsigned of_kind = warp - (is_sum ? Roles::kFirstSum : Roles::kFirstWrite);
+      const unsigned thread = of_kind % Roles::kGroupWarps * kWarpThreads + lane;
+      if (is_sum) held.sum_rows(of_kind / Roles::kGroupWarps, thread);
+      else held.write_rows(of_kind / Roles::kGroupWarps, thread);
     }
     __syncthreads();
     if (threadIdx.x == 0 && take_last_ticket(header, gridDim.x)) header[1] = 0;

@@ -17,19 +17,20 @@ Reason HeldRows::is_valid(const DeviceFacts& facts, std::int64_t rows, std::int6
   return first_reason(
       {reason_if(!has_bulk_copies(facts), "the device has no bulk copies"),
        check_smem(facts, ring_kib * 1024 + kMostStaticBytes),
-       reason_if(!fit(), "the SMs do not hold a row in shared memory"),
+       reason_if(!fit(), "the SMs do not hold a row of each group in shared memory"),
        reason_if(rows > kMostCounted / blocks, "rows have more parts than 32 bits count"),
        reason_if(kStateRows * blocks * 2 * state_bytes > kMostPartialBytes,  // words with tags
                  "rows have more partial results than the workspace")});
 }
 
-void HeldRows::add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads, MinBlocks min_blocks) {
+void HeldRows::add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads, std::int32_t row_groups,
+                      MinBlocks min_blocks) {
   unit.source += fmt::format(
-      "using Held = hone::RowHeld<Kernel, {}, {}>;\n"
+      "using Held = hone::RowHeld<Kernel, {}, {}, {}>;\n"
       "static_assert(Held::kMostRows == {} && Held::kRing == {} && Held::kMostSlots == {} &&\n"
       "                  Held::kLinePacks == {} && sizeof(Held::Shared) <= {},\n"
       "              \"host and device disagree\");\n",
-      block_threads, loads, kMostRows, kStateRows, kMostSlots, kLinePacks, kMostStaticBytes);
+      block_threads, row_groups, loads, kMostRows, kStateRows, kMostSlots, kLinePacks, kMostStaticBytes);
   unit.entries.push_back(kernel_entry("Held::run", block_threads, min_blocks));
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/families/expectation.h"
 #include "runtime/families/rms_norm/rms_norm_layout.h"
 #include "runtime/families/row_chunks.h"
+#include "runtime/families/row_held.h"
 #include "runtime/families/work_division.h"
 
 namespace hone {
@@ -32,9 +33,25 @@ struct View : PolicyView<Layout> {
   std::int64_t columns() const { return center_of(problem, 1); }
   bool is_chunks() const { return cuts_rows() && combine == Combine::second_kernel; }
   bool is_pipeline() const { return cuts_rows() && combine == Combine::pipeline; }
+  HeldRows held_rows_of_all_sms() const { return held_rows(problem.extents[1], facts.sm_count); }
 };
 
-constexpr auto kPruneRules = joined(kChunkRules<View>, std::array<PruneRule<View>, 15>{{
+constexpr auto kPruneRules = joined(joined(kChunkRules<View>, kHeldRules<View>), std::array<PruneRule<View>, 18>{{
+    {"few warps of a block that holds rows take long for each", "110 % for softmax of 64 rows of 2^20 f16 (H100)",
+     [](const View& v) { return v.is_held() && v.block_threads < 1024; }},
+    {"a cluster holds so short a row, and its blocks wait for each other only",
+     "64 rows of 2^20 f16 and f32 take 106 and 218 µs by a grid, 97 and 204 by clusters, 31 of 1048577 57 and 112, and "
+     "53 and 109; with weights 70 and 117, and 71 and 130 (H100, CUDA 13.0, 2026-11-27)",
+     [](const View& v) {
+       constexpr std::int64_t kLeastPlainBytes = 6 << 20;
+       return v.is_held() && v.row_bytes < (has_weight(v.problem) ? HeldRows::kLeastRowBytes : kLeastPlainBytes);
+     }},
+    {"two groups of warps load weights while one alone would wait for them, and add nothing without weights",
+     "31 rows of 1048577 f16 and f32 with weights take 70 and 117 µs by two, 83 and 124 by one; 16 of 3000017 f16 "
+     "without weights 86 by either (H100, CUDA 13.0, 2026-11-27)",
+     [](const View& v) {
+       return v.is_held() && (v.row_groups == 2) != (has_weight(v.problem) && v.held_rows_of_all_sms().fit_twice());
+     }},
     kNoLaunchBounds<View, MinBlocks::one>,
     {"registers hold such rows",
      "1024 rows of 65536 f32 take as long as a copy so, and no candidate in shared memory does (H100, 2026-11-26)",
@@ -229,7 +246,7 @@ class RmsNormFamily final : public LayoutFamily<BuiltInFamily, Layout, kPruneRul
                       .scalar_names = {"eps"},
                       .operations = kOperations,
                       .kernels = {"rms_norm.cuh", "rms_norm_tiles.cuh", "rms_norm_shared.cuh", "rms_norm_chunks.cuh",
-                                  "row_pipeline.cuh"}}) {}
+                                  "row_pipeline.cuh", "rms_norm_held.cuh"}}) {}
 
   Rows rows(const Problem& problem, int side) const override {
     return {.rows = problem.extents[0],

@@ -15,6 +15,7 @@
 #include "runtime/families/built_in_family.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/row_chunks.h"
+#include "runtime/families/row_held.h"
 #include "runtime/families/row_tiles.h"
 #include "runtime/families/work_division.h"
 
@@ -40,6 +41,8 @@ struct RmsNormPolicy {
   std::int32_t rows_per_thread = 1;          ///< of a warp, at once
   std::int32_t cluster_blocks = 1;           ///< of a row
   Combine combine = Combine::second_kernel;  ///< of a grid
+  std::int32_t ring_kib = 0;                 ///< of each block of a grid that holds rows
+  std::int32_t row_groups = 1;               ///< of its warps, which take rows in turn
   std::int32_t block_threads = 256;
   Staging staging = Staging::direct;  ///< direct: in packs that all rows are made of; shifted: in packs of 16 bytes of
                                       ///< rows that begin anywhere; shared: packs that exceed the registers are held in
@@ -48,11 +51,12 @@ struct RmsNormPolicy {
   std::int32_t smem_kib = 0;          ///< of a block, at most, that packs are held in
   MinBlocks min_blocks = MinBlocks::one;
 
-  bool cuts_rows() const { return scope == Scope::grid; }  ///< into chunks that are read twice
+  bool is_held() const { return scope == Scope::grid && combine == Combine::held; }  ///< row_held.cuh
+  bool cuts_rows() const { return scope == Scope::grid && !is_held(); }  ///< into chunks that are read twice
   bool is_in_tiles() const { return scope == Scope::warp && staging == Staging::shared; }  ///< rms_norm_tiles.cuh
 
   /// However many rows and chunks a member has, its partial results fit.
-  std::size_t workspace_bytes(std::int64_t) const { return cuts_rows() ? kWorkspaceBytes : 0; }
+  std::size_t workspace_bytes(std::int64_t) const { return scope == Scope::grid ? kWorkspaceBytes : 0; }
 
   static const ParameterSpace& space() {
     using P = RmsNormPolicy;
@@ -63,7 +67,9 @@ struct RmsNormPolicy {
         PolicyField{&P::rows_per_thread,
                     ordinal("rows_per_thread", {1, 2, 4}).only_if("scope", {Scope::warp}).otherwise(1)},
         PolicyField{&P::cluster_blocks, cluster_parameter({2, 4, 8, 16})},
-        PolicyField{&P::combine, chunks_parameter({Combine::second_kernel, Combine::pipeline})},
+        PolicyField{&P::combine, chunks_parameter({Combine::second_kernel, Combine::pipeline, Combine::held})},
+        PolicyField{&P::ring_kib, ring_parameter()},
+        PolicyField{&P::row_groups, row_groups_parameter()},
         PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
         PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared, Staging::shifted})
                                      .only_if("scope", {Scope::block, Scope::warp, Scope::cluster})},
@@ -82,12 +88,12 @@ struct Layout : RmsNormPolicy {
   std::int64_t rows = problem.extents[0];
   bool is_aligned = problem.alignment >= kMaxAlignment;
   std::int64_t pack_bytes =
-      cuts_rows() || (staging != Staging::direct && !is_in_tiles()) ? kMaxAlignment : pack_bytes_of(problem);
+      scope == Scope::grid || (staging != Staging::direct && !is_in_tiles()) ? kMaxAlignment : pack_bytes_of(problem);
   std::int64_t packs = problem.extents[1] * element_bytes(problem) / pack_bytes;  ///< of a row
   std::int64_t row_threads = scope == Scope::warp ? threads_per_row : std::int64_t{block_threads} * cluster_blocks;
-  std::int64_t held_packs = cuts_rows()     ? 0
-                            : is_in_tiles() ? packs
-                                            : row_threads * (packs_per_thread + shared_packs());
+  std::int64_t held_packs = is_held() || is_in_tiles() ? packs
+                            : cuts_rows()              ? 0
+                                                       : row_threads * (packs_per_thread + shared_packs());
   std::int64_t rows_at_once = is_in_tiles() ? rows_of_tile_thread() : rows_per_thread;
   std::int64_t tile_rows = scope == Scope::warp ? block_threads / threads_per_row * rows_at_once : 1;
   std::int64_t streams = has_residual(problem) ? 2 : 1;  ///< arrays that are read
@@ -95,6 +101,7 @@ struct Layout : RmsNormPolicy {
   Layout(const Problem& of, const Policy& policy) : RmsNormPolicy(policy.as<RmsNormPolicy>()), problem(of) {}
 
   std::int64_t tiles() const {
+    if (is_held()) return at_least_one(rows) * at_least_one(divide_up(packs, HeldRows::kChunkPacks));
     return at_least_one(divide_up(rows, tile_rows)) * (cuts_rows() ? row_chunks().tiles : cluster_blocks);
   }
   bool is_in_shared() const { return staging == Staging::shared && !is_in_tiles(); }
@@ -123,13 +130,23 @@ struct Layout : RmsNormPolicy {
     return {scope, combine, of_rows, tiles_of_row, kMostPartials};
   }
 
+  HeldRows held_rows(std::int64_t of_columns, std::int64_t blocks) const {
+    return {at_least_one(of_columns * element_bytes(problem) / pack_bytes), blocks, ring_kib, row_groups};
+  }
+  /// Threads that read packs of a chunk together.
+  std::int64_t chunk_threads() const {
+    return is_held() ? HeldRows::group_threads(block_threads, row_groups) : block_threads;
+  }
+
   /// Packs for each thread to hold in shared memory: as many as it has room for, or as a row has beside the registers.
   std::int64_t shared_room() const { return smem_kib * 1024 / (block_threads * pack_bytes); }
   std::int64_t shared_packs() const {
     return std::clamp<std::int64_t>(divide_up(packs, row_threads) - packs_per_thread, 0, shared_room());
   }
   std::int64_t smem_bytes() const {
-    return is_in_tiles() ? tile_smem_bytes(problem.extents[1]) : shared_packs() * block_threads * pack_bytes;
+    return is_held()       ? std::int64_t{ring_kib} * 1024
+           : is_in_tiles() ? tile_smem_bytes(problem.extents[1])
+                           : shared_packs() * block_threads * pack_bytes;
   }
   std::int64_t tile_smem_bytes(std::int64_t columns) const {
     return 2 * (divide_up(tile_rows * columns * element_bytes(problem), kMaxAlignment) + 1) * kMaxAlignment;
@@ -169,7 +186,15 @@ struct Layout : RmsNormPolicy {
                          reason_if(staging == Staging::shifted && is_aligned, "rows begin with packs of 16 bytes"),
                          reason_if(begins_anywhere() && row_threads < most_singles,
                                    "a row has more elements outside of packs than threads"),
-                         row_chunks(last_of(problem, 0), last_of(problem, 1)).is_valid()});
+                         row_chunks(last_of(problem, 0), last_of(problem, 1)).is_valid(),
+                         is_held() ? held_is_valid(facts) : Reason()});
+  }
+
+  Reason held_is_valid(const DeviceFacts& facts) const {
+    return first_reason({reason_if(has_residual(problem), "rows to which a residual is added are not held"),
+                         HeldRows::check_block(block_threads),
+                         held_rows(last_of(problem, 1), facts.sm_count)
+                             .is_valid(facts, last_of(problem, 0), static_cast<std::int64_t>(sizeof(float)))});
   }
 
   Unit tiles_unit() const {
@@ -186,22 +211,28 @@ struct Layout : RmsNormPolicy {
   Unit unit() const {
     if (is_in_tiles()) return tiles_unit();
     const std::int64_t elements = pack_bytes / element_bytes(problem);
-    const std::string pack = cuts_rows() ? fmt::format("{}", is_aligned) : fmt::format("{}", elements);
+    const bool is_grid = scope == Scope::grid;
+    const std::string pack = is_grid ? fmt::format("{}", is_aligned) : fmt::format("{}", elements);
     const bool reads_twice = last_of(problem, 1) / elements > row_threads * (packs_per_thread + shared_room());
     const std::string row =
-        cuts_rows() ? ""
-                    : fmt::format(", {}, {}, {}, {}, {}, hone::AlignedIn::{}", row_threads, packs_per_thread,
-                                  rows_per_thread, reads_twice, begins_anywhere(), is_in_shared() ? "x" : "y");
+        is_grid ? ""
+                : fmt::format(", {}, {}, {}, {}, {}, hone::AlignedIn::{}", row_threads, packs_per_thread,
+                              rows_per_thread, reads_twice, begins_anywhere(), is_in_shared() ? "x" : "y");
     Unit unit = unit_of(
         fmt::format("#include \"{}.cuh\"\n\n"
-                    "using Kernel = hone::RmsNorm{}<{}, {}, {}, {}, {}, {}{}>;\n"
+                    "using Kernel = hone::RmsNorm{}<{}, {}, {}, {}{}, {}{}>;\n"
                     "static_assert(sizeof(hone::RmsNormArguments) == {}, \"host and device disagree\");\n",
-                    cuts_rows() ? "rms_norm_chunks" : is_in_shared() ? "rms_norm_shared" : "rms_norm",
-                    cuts_rows() ? "Chunks" : "", info(problem.dtype).cuda_name,
-                    index_type(needs_wide_index(problem, 1)), pack, has_weight(problem), has_residual(problem),
-                    block_threads, row, sizeof(RmsNormArguments)),
+                    is_held()        ? "rms_norm_held"
+                    : cuts_rows()    ? "rms_norm_chunks"
+                    : is_in_shared() ? "rms_norm_shared"
+                                     : "rms_norm",
+                    is_held() ? "Held" : cuts_rows() ? "Chunks" : "", info(problem.dtype).cuda_name,
+                    index_type(needs_wide_index(problem, 1)), pack, has_weight(problem),
+                    is_held() ? "" : fmt::format(", {}", has_residual(problem)), chunk_threads(), row,
+                    sizeof(RmsNormArguments)),
         {});
-    if (cuts_rows()) row_chunks().add_to(unit, packs_per_thread, block_threads, min_blocks);
+    if (is_held()) HeldRows::add_to(unit, packs_per_thread, block_threads, row_groups, min_blocks);
+    else if (cuts_rows()) row_chunks().add_to(unit, packs_per_thread, block_threads, min_blocks);
     else if (!is_in_shared()) unit.entries = {kernel_entry("Kernel::run", *this)};
     else
       unit.entries = {kernel_entry(
@@ -222,9 +253,10 @@ struct Layout : RmsNormPolicy {
                     .bytes_in_flight_per_block = cuts_rows() ? block_threads * packs_per_thread * streams * pack_bytes
                                                              : mean_in_flight(held, all, held_bytes, rest_bytes),
                     .launches = row_chunks().launches(),
+                    .cooperative = is_held(),
                     .traffic = (1 + read_twice / static_cast<double>(2 * streams)) *  // as many arrays are written
                                traffic_of_lanes(),
-                    .independent_blocks = !cuts_rows(),
+                    .independent_blocks = scope != Scope::grid,
                     .pipeline_fill_latencies = exposed_latencies(),
                     .thread_gbps = static_cast<double>(2 * streams * element_bytes(problem)) / element_ns()};
     if (is_in_tiles()) {
@@ -233,6 +265,13 @@ struct Layout : RmsNormPolicy {
     }
     constexpr double kItemLatencies = 2.4;  // of a pipeline
     row_chunks().add_to(shape, shape.traffic - 1, problem.extents[1] * element_bytes(problem), kItemLatencies);
+    if (is_held()) {
+      // 16 rows of 3000017 f16 and f32 take 86 and 163 µs, more than softmax. With weights, all policies take as much
+      // longer than their loads let expect: 31 of 1048577 f32 117 µs so and 130 by clusters (H100, CUDA 13.0, 2026-11-27).
+      constexpr double kUnweightedTraffic = 1.1;
+      held_rows(problem.extents[1], 1).add_to(shape);
+      if (!has_weight(problem)) shape.traffic = kUnweightedTraffic;
+    }
     return shape;
   }
 
@@ -266,10 +305,13 @@ struct Layout : RmsNormPolicy {
     return kRowLatencies + static_cast<double>(divide_up(problem.extents[1], row_threads)) * element_ns() / kLatencyNs;
   }
 
-  std::int64_t grid(std::int64_t max_blocks) const { return whole_clusters(max_blocks, tiles(), cluster_blocks); }
+  std::int64_t grid(std::int64_t max_blocks) const {
+    return is_held() ? max_blocks : whole_clusters(max_blocks, tiles(), cluster_blocks);
+  }
   std::int64_t chunks(std::int64_t max_blocks) const { return row_chunks().count(grid(max_blocks)); }
 
   void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const {
+    const HeldRows held = held_rows(problem.extents[1], grid(max_blocks));
     std::size_t next = 0;
     RmsNormArguments arguments{};
     arguments.x = buffers[next++];
@@ -285,17 +327,25 @@ struct Layout : RmsNormPolicy {
     arguments.eps = static_cast<float>(eps_of(problem));
     arguments.shared_packs = static_cast<unsigned>(shared_packs());
     arguments.workspace = workspace;
-    arguments.chunks = static_cast<unsigned>(chunks(max_blocks));
-    arguments.lag = static_cast<unsigned>(row_chunks().lag(grid(max_blocks)));
-    for (int entry = 0; entry < row_chunks().launches(); ++entry)
-      add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks).dynamic_smem_bytes =
-          static_cast<std::uint32_t>(smem_bytes());
+    arguments.chunks = static_cast<unsigned>(is_held() ? held.chunks : chunks(max_blocks));
+    arguments.lag = static_cast<unsigned>(is_held() ? held.in_flight : row_chunks().lag(grid(max_blocks)));
+    arguments.slots = static_cast<unsigned>(held.slots);
+    arguments.slot_packs = static_cast<unsigned>(held.slot_packs);
+    arguments.part_packs = static_cast<unsigned>(held.part_packs);
+    for (int entry = 0; entry < row_chunks().launches(); ++entry) {
+      Launch& launch = add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks);
+      launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes());
+      launch.cooperative = is_held();
+    }
   }
 
   /// The additions of a pack's squares, of the packs of a thread, of its lanes, warps and blocks; then of chunks.
   std::int64_t longest_chain(std::int64_t max_blocks) const {
     const std::int64_t of_row = chunks(max_blocks);
     if (is_in_tiles()) return elements_each() + 16;
+    if (is_held())
+      return pack_bytes / element_bytes(problem) + divide_up(packs, chunk_threads() * max_blocks) + 16 +
+             divide_up(max_blocks, 32) + 16;
     return pack_bytes / element_bytes(problem) + divide_up(packs, row_threads * at_least_one(of_row)) + 16 +
            (of_row > 0 ? divide_up(of_row, block_threads) + 16 : 0);
   }

@@ -35,16 +35,8 @@ constexpr double kElementInstructions = 22;
 /// two lanes 17, four 31 and eight 38 (the model's grids, H100, CUDA 13.0, 2026-11-27).
 constexpr double kUnrolledInstructions = 16, kUnrolledRowInstructions = 25, kLaneInstructions = 60;
 
-/// Rows of fewer bytes are held by clusters.
-constexpr std::int64_t kLeastHeldBytes = std::int64_t{3} << 19;
-
 /// Of an item of a pipeline (RowChunks::add_to()).
 constexpr double kItemLatencies = 3.4;
-
-/// The memory latencies that a grid which holds rows takes longer than a copy: until its first row is known to all
-/// blocks, after its last, and where blocks wait for each other. 64 rows of 2^20 f16 and f32 take 104 and 197 µs, 16 of
-/// 3000017 f16 and f32 79 and 147, where copies take 92, 180, 67 and 131 (H100, CUDA 13.0, 2026-11-26).
-constexpr double kHeldLatencies = 28;
 
 /// A policy on a problem.
 struct Layout : SoftmaxRowLayout {
@@ -53,7 +45,9 @@ struct Layout : SoftmaxRowLayout {
   bool is_in_shared() const { return is_of_blocks() && smem_kib > 0; }
 
   /// Threads that read packs of a chunk together.
-  std::int64_t kernel_threads() const { return is_held() ? HeldRows::group_threads(block_threads) : block_threads; }
+  std::int64_t kernel_threads() const {
+    return is_held() ? HeldRows::group_threads(block_threads, row_groups) : block_threads;
+  }
 
   Reason is_valid(const DeviceFacts& facts) const {
     const std::int64_t most_rows = last_of(problem, 0), longest = last_of(problem, 1);
@@ -73,7 +67,7 @@ struct Layout : SoftmaxRowLayout {
   Reason held_is_valid(const DeviceFacts& facts, std::int64_t most_rows, std::int64_t longest) const {
     return first_reason(
         {reason_if(pack_in_bytes() != HeldRows::kPackBytes, "held are rows whose packs have 16 bytes"),
-         reason_if(block_threads < 512, "a block has too few warps for the roles that hold rows"),
+         HeldRows::check_block(block_threads),
          held_rows(longest, facts.sm_count)
              .is_valid(facts, most_rows, static_cast<std::int64_t>(traits.state_bytes()))});
   }
@@ -91,7 +85,7 @@ struct Layout : SoftmaxRowLayout {
         traits.type_list(), index_type(is_wide), traits.is_log, is_aligned,
         kernel_threads(), traits.pack_elements, traits.state_bytes());
     if (is_held()) {
-      HeldRows::add_to(unit, packs_per_thread, block_threads, min_blocks);
+      HeldRows::add_to(unit, packs_per_thread, block_threads, row_groups, min_blocks);
       return unit;
     }
     if (cuts_rows()) {
@@ -132,8 +126,7 @@ struct Layout : SoftmaxRowLayout {
     if (scope != Scope::grid)
       shape.instructions_per_byte = element_instructions() / static_cast<double>(traits.in_bytes + traits.out_bytes);
     if (is_held()) {
-      shape.bytes_in_flight_per_block = std::min(HeldRows::kInFlightBytes, std::int64_t{ring_kib} * 1024);
-      shape.pipeline_fill_latencies = kHeldLatencies;
+      held_rows(columns, 1).add_to(shape);
     } else if (cuts_rows()) {
       shape.bytes_in_flight_per_block = block_threads * packs_per_thread * pack_in_bytes();
       shape.traffic = traits.traffic(1, 1);
@@ -195,38 +188,30 @@ struct View : PolicyView<Layout> {
   std::int64_t held = held_packs(center_packs);
 
   bool is_in_registers() const { return is_of_blocks() && smem_kib == 0; }
+  HeldRows held_rows_of_all_sms() const { return held_rows(center_columns, facts.sm_count); }
 
   /// Where nothing else can, a large block reads what it does not hold twice.
   bool is_last_resort() const { return cluster_blocks == 1 && packs_per_thread == 8 && block_threads == 512; }
 };
 
-constexpr auto kPruneRules = joined(kChunkRules<View>, std::array<PruneRule<View>, 25>{{
-    {"threads of this device run one after the other, and hide no loads", kNotMeasured,
-     [](const View& v) { return v.is_held() && is_host(v.facts); }},
-    {"the one block of an SM may have all registers", kNotMeasured,
-     [](const View& v) { return v.is_held() && v.min_blocks != MinBlocks::one; }},
+constexpr auto kPruneRules = joined(joined(kChunkRules<View>, kHeldRules<View>), std::array<PruneRule<View>, 20>{{
     {"few warps of a block that holds rows take long for each",
      "64 rows of 2^20 f16 and f32 take 110 and 200 µs by blocks of 512 threads, 104 and 197 by 1024; 16 of 3000017 f16 "
      "82 and 79 (H100, CUDA 13.0, 2026-11-26)",
      [](const View& v) {
        return v.is_held() && v.block_threads < 1024 && v.traits.accumulator != DType::f64;
      }},
-    {"rows that begin anywhere are too short to be held by a whole grid",
-     "31 rows of 1048577 f16 take 67 µs, and 59 by a pipeline; 16 of 3000017 f32 152, and 206 by two kernels (H100, "
-     "CUDA 13.0, 2026-11-26)",
-     [](const View& v) { return v.is_held() && !v.is_aligned && v.row_bytes < 2 * kLeastHeldBytes; }},
-    {"two or four packs of shared memory at once are enough of a choice", kNotMeasured,
-     [](const View& v) { return v.is_held() && v.packs_per_thread != 2 && v.packs_per_thread != 4; }},
+    {"two groups of warps help where little is to be done for each row, or else write it too far apart",
+     "31 rows of 1048577 f16 take 56.6 µs by two and 67.0 by one; 64 of 2^20 f16 104 by either, f32 213 and 197, 16 of "
+     "3000017 f16 81 and 79 (H100, CUDA 13.0, 2026-11-27)",
+     [](const View& v) {
+       constexpr std::int64_t kMostBytes = 3 << 20;
+       return v.is_held() && (v.row_groups == 2) != (!v.is_aligned && v.row_bytes < kMostBytes);
+     }},
     {"a cluster holds so short a row, and its blocks wait for each other only",
      "256 rows of 2^18 f16 take 248 µs by a grid of blocks of 512 threads, two of whose warps combined, where a copy "
      "takes 92 (H100, CUDA 13.0, 2026-11-26)",
-     [](const View& v) { return v.is_held() && v.row_bytes < kLeastHeldBytes; }},
-    {"a larger ring fits the SM", kNotMeasured,
-     [](const View& v) { return v.is_held() && v.ring_kib * 1024 < v.facts.smem_bytes_per_block_optin / 2; }},
-    {"nothing can be loaded while blocks wait for each other", kNotMeasured,
-     [](const View& v) {
-       return v.is_held() && !v.held_rows(v.center_columns, v.facts.sm_count).fit_with_room();
-     }},
+     [](const View& v) { return v.is_held() && v.row_bytes < HeldRows::kLeastRowBytes; }},
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"all that is held of a row is in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: min_blocks=1 brings 4 or 5 of 8 loads in flight to 8 in 3 of 18 units of "
@@ -292,7 +277,8 @@ const ParameterSpace& SoftmaxRowPolicy::space() {
                   ordinal("threads_per_row", {1, 2, 4, 8, 16, 32}).only_if("scope", {Scope::warp})},
       PolicyField{&P::cluster_blocks, cluster_parameter({2, 4, 8, 16})},
       PolicyField{&P::combine, chunks_parameter({Combine::second_kernel, Combine::pipeline, Combine::held})},
-      PolicyField{&P::ring_kib, ordinal("ring_kib", {216, 88, 32}).only_if("combine", {Combine::held})},
+      PolicyField{&P::ring_kib, ring_parameter()},
+      PolicyField{&P::row_groups, row_groups_parameter()},
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
       PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
                                    .only_if("scope", {Scope::warp, Scope::block, Scope::cluster})},

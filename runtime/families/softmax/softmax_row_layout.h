@@ -19,6 +19,7 @@ struct SoftmaxRowPolicy {
   std::int32_t cluster_blocks = 1;           ///< of a row
   Combine combine = Combine::second_kernel;  ///< of a grid
   std::int32_t ring_kib = 0;                 ///< of each block of a grid that holds rows
+  std::int32_t row_groups = 1;               ///< of its warps, which take rows in turn
   std::int32_t block_threads = 256;
   Staging staging = Staging::direct;  ///< where a row is held while it is used: in registers, or in shared memory
   std::int32_t packs_per_thread = 0;  ///< in registers, of all its rows; of chunks, loads at once
@@ -118,7 +119,7 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
             traits.most_partials()};
   }
   HeldRows held_rows(std::int64_t of_columns, std::int64_t blocks) const {
-    return {at_least_one(of_columns / traits.pack_elements), blocks, ring_kib};
+    return {at_least_one(of_columns / traits.pack_elements), blocks, ring_kib, row_groups};
   }
   std::int64_t grid(std::int64_t max_blocks) const {
     if (is_held()) return max_blocks;

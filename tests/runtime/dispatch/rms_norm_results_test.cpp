@@ -10,6 +10,7 @@
 #include <hone/rms_norm.h>
 
 #include "runtime/choose/compiled.h"
+#include "runtime/device/host/host_device.h"
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/jit/binary_memo.h"
 #include "runtime/measure/workload.h"
@@ -148,7 +149,8 @@ class RmsNormResults : public DeviceTest {
     verify(problem, policies);
   }
 
-  void verify(const Problem& problem, const std::vector<Policy>& policies) {
+  void verify(const Problem& problem, const std::vector<Policy>& policies,
+              const std::vector<std::int64_t>& grids = {1, 7}) {
     std::vector<Unit> units;
     for (const Policy& policy : policies) units.push_back(unit_of(problem, policy));
     const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
@@ -158,7 +160,7 @@ class RmsNormResults : public DeviceTest {
       ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
       const CompiledCode code = load_policy(*device_, problem, policies[i], units[i], outcomes[i].binary);
       EXPECT_EQ(verify_in_grids(*device_, workload, policies[i], code.module,
-                                problem.family->verifier().verified_problems(problem), {1, 7}, workspace.data()),
+                                problem.family->verifier().verified_problems(problem), grids, workspace.data()),
                 "");
     }
   }
@@ -368,6 +370,38 @@ TEST_F(RmsNormResults, RowsThatManyBlocksShareAreRightAroundEachLimit) {
       verify(problem, {policy_of(problem, fmt::format("scope=grid combine={} block_threads=128 packs_per_thread=2 "
                                                       "min_blocks=1", combine))});
     }
+}
+
+/// Parts of many chunks, of one and of none; more rows than a ring holds; one group of warps and two that take rows in
+/// turn; side by side at odd lengths, so that weights are in step with some rows, and at pitches that put x out of step
+/// with y. The blocks of the host device run at once, one on each of its SMs.
+TEST_F(RmsNormResults, RowsThatAGridHoldsAreRight) {
+  if (!is_cuda()) {
+    HostOptions options = usual_host_options();
+    options.sm_count = 3;
+    device_ = make_host_device(options);
+  }
+  struct Shape {
+    std::int64_t rows, columns, in_gap = 0, out_gap = 0;
+  };
+  const std::vector<Shape> shapes{{5, 8000},      {70, 1001},      {33, 17},       {5, 9600},      {4, 7999, 1, 0},
+                                  {37, 1032},     {19, 2050, 0, 3}, {3, 4096, 5, 6}, {1, 3001},     {60, 40},
+                                  {6, 4100, 4, 0}, {16, 2049}};
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (!test::in_share(policies_met_++)) continue;
+    const auto [rows, columns, in_gap, out_gap] = shapes[i];
+    const Problem problem = rms_norm_problem({.dtype = std::array{DType::f16, DType::f32, DType::bf16}[i % 3],
+                                              .rows = rows,
+                                              .columns = columns,
+                                              .in_pitch = columns + in_gap,
+                                              .out_pitch = columns + out_gap},
+                                             i % 2 == 0, false, i % 4 == 0 ? 4 : 16);
+    const Policy policy = policy_of(
+        problem, fmt::format("scope=grid combine=held ring_kib=32 row_groups={} block_threads={} packs_per_thread={} "
+                             "min_blocks=1", columns < 3000 ? 2 : 1, i % 3 == 0 ? 1024 : 512, i % 5 == 0 ? 4 : 2));
+    ASSERT_EQ(problem.family->is_valid(problem, policy, device_->facts()).text(), "") << to_string(problem);
+    verify(problem, {policy}, {});
+  }
 }
 
 TEST_F(RmsNormResults, EmptyArraysAreLeftAlone) {

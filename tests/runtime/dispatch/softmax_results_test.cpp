@@ -293,13 +293,18 @@ TEST_F(SoftmaxResults, RowsThatAGridHoldsAreRight) {
     ASSERT_EQ(problem.family->is_valid(problem, *policy, device_->facts()).text(), "") << to_string(problem);
     verify_policies(problem, std::vector{*policy}, {});
   };
-  const std::string held = "scope=grid combine=held ring_kib=32 block_threads=", loads = " packs_per_thread=";
-  verify(softmax_problem({}, SoftmaxShape::rows(5, 20000)), held + "512" + loads + "2 min_blocks=1");
+  const std::string held = "scope=grid combine=held ring_kib=32 row_groups=", one = "1 block_threads=",
+                    two = "2 block_threads=", loads = " packs_per_thread=";
+  verify(softmax_problem({}, SoftmaxShape::rows(5, 20000)), held + one + "512" + loads + "2 min_blocks=1");
   verify(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(70, 1001, {1003, 1002})),
-         held + "512" + loads + "4 min_blocks=1");
+         held + one + "512" + loads + "4 min_blocks=1");
+  verify(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(71, 1001, {1003, 1002})),
+         held + two + "512" + loads + "4 min_blocks=1");
+  verify(softmax_problem({}, SoftmaxShape::rows(9, 10000)), held + two + "1024" + loads + "2 min_blocks=1");
   verify(softmax_problem({.dtype = DType::f64, .result = DType::bf16}, SoftmaxShape::rows(3, 6001)),
-         held + "512" + loads + "2 min_blocks=1");
-  verify(softmax_problem({}, SoftmaxShape::rows(33, 17)), held + "1024" + loads + "1 min_blocks=1");
+         held + one + "512" + loads + "2 min_blocks=1");
+  verify(softmax_problem({}, SoftmaxShape::rows(33, 17)), held + one + "1024" + loads + "1 min_blocks=1");
+  verify(softmax_problem({}, SoftmaxShape::rows(1, 17)), held + two + "1024" + loads + "1 min_blocks=1");
 }
 
 TEST_F(SoftmaxResults, EmptyArraysAreLeftAlone) {

@@ -1,6 +1,7 @@
 // The policies of rms_norm that are valid and promising, and the one that the model expects to be the fastest.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <set>
 #include <string>
 #include <string_view>
@@ -44,6 +45,10 @@ TEST(RmsNormFamily, LongRowsAreSharedByManyBlocks) {
   using testing::ElementsAre, testing::IsEmpty;
   EXPECT_THAT(grid_ways(norm_of(31, 1048577)), ElementsAre("combine=pipeline", "combine=second_kernel"));
   EXPECT_THAT(grid_ways(norm_of(64, 1 << 20, DType::f32)), ElementsAre("combine=pipeline", "combine=second_kernel"));
+  EXPECT_THAT(grid_ways(norm_of(16, 3000017, DType::f32)),
+              ElementsAre("combine=held ring_kib=216 row_groups=1", "combine=second_kernel"));
+  EXPECT_THAT(grid_ways(rms_norm_problem({.dtype = DType::f32, .rows = 31, .columns = 1048577}, true, false)),
+              ElementsAre("combine=held ring_kib=216 row_groups=2", "combine=pipeline", "combine=second_kernel"));
   EXPECT_THAT(grid_ways(norm_of(4, 1 << 24)), ElementsAre("combine=second_kernel")) << "rows are more than L2 keeps";
   EXPECT_THAT(grid_ways(norm_of(1, 1 << 26)), ElementsAre("combine=second_kernel"));
   EXPECT_THAT(grid_ways(norm_of(1 << 13, 1 << 13)), IsEmpty()) << "rows of 16 KiB";
@@ -58,6 +63,7 @@ TEST(RmsNormFamily, TheModelExpectsManyBlocksToWinWhereOthersDoNotHoldRows) {
   };
   using testing::StartsWith;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+    EXPECT_THAT(first_choice(norm_of(16, 3000017, dtype)), StartsWith("scope=grid combine=held"));
     EXPECT_THAT(first_choice(norm_of(31, 1048577, dtype)), StartsWith("scope=cluster cluster_blocks=16"));
     EXPECT_THAT(first_choice(norm_of(4, 1 << 24, dtype)), StartsWith("scope=grid combine=second_kernel"));
     EXPECT_THAT(first_choice(norm_of(64, 1 << 20, dtype)), StartsWith("scope=cluster")) << "which reads a row once";
@@ -109,6 +115,38 @@ TEST(RmsNormFamily, ChunksNeedTheSameWorkspaceForAnyNumberOfRows) {
   const Candidate block{norm_policy("scope=block block_threads=256 staging=direct packs_per_thread=8 min_blocks=1"),
                         {264}};
   EXPECT_EQ(rms_norm_family().workspace_bytes(norm_of(40, 1 << 21), block), 0u);
+}
+
+TEST(RmsNormFamily, AGridHoldsRowsThatTheSharedMemoryOfAllSmsHolds) {
+  const auto why = [](const Problem& problem, std::string_view groups = "1") {
+    const std::string text = "scope=grid combine=held ring_kib=216 row_groups=" + std::string(groups) +
+                             " block_threads=1024 packs_per_thread=2 min_blocks=1";
+    return rms_norm_family().is_valid(problem, norm_policy(text), h100_facts()).text();
+  };
+  EXPECT_EQ(why(norm_of(16, 3000017, DType::f32)), "");
+  EXPECT_EQ(why(norm_of(64, 1 << 20), "2"), "");
+  EXPECT_EQ(why(norm_of(10, 1 << 22, DType::f32)), "");
+  EXPECT_THAT(why(norm_of(10, 1 << 22, DType::f32), "2"), Names("hold")) << "a row of each group";
+  EXPECT_THAT(why(norm_of(4, 1 << 24)), Names("hold"));
+  EXPECT_THAT(why(rms_norm_problem({.rows = 64, .columns = 1 << 20}, true, true)), Names("residual"));
+  EXPECT_THAT(why(norm_of(std::int64_t{1} << 40, 64)), Names("32 bits"));
+}
+
+TEST(RmsNormFamily, AGridThatHoldsRowsIsCooperativeAndHasABlockOnEachSm) {
+  const Problem problem = norm_of(64, 1 << 20);
+  const Policy policy = norm_policy(
+      "scope=grid combine=held ring_kib=216 row_groups=2 block_threads=1024 packs_per_thread=2 min_blocks=1");
+  const WorkShape shape = problem.family->shape(problem, policy);
+  EXPECT_TRUE(shape.cooperative);
+  EXPECT_EQ(shape.dynamic_smem_bytes, 216u * 1024);
+  const std::vector<Geometry> grids = geometries(h100_facts(), shape, 1);
+  ASSERT_EQ(grids.size(), 1u);
+  EXPECT_EQ(grids[0].max_blocks, h100_facts().sm_count);
+  LaunchList launches;
+  problem.family->encode(problem, {policy, grids[0]}, std::array<void*, 2>{}, nullptr, launches);
+  ASSERT_EQ(launches.end() - launches.begin(), 1);
+  EXPECT_TRUE(launches.begin()->cooperative);
+  EXPECT_EQ(launches.begin()->grid.x, static_cast<unsigned>(h100_facts().sm_count));
 }
 
 TEST(RmsNormFamily, MoreChunksThanAreCountedAreRefused) {

@@ -137,13 +137,13 @@ TEST(SoftmaxFamily, LongRowsAreSharedByABlockAClusterOrManyBlocks) {
   EXPECT_EQ(ways(rows_of(1 << 23, 8, {.dtype = DType::f16})), "scope=warp threads_per_row=1");
   const std::string block = "scope=block", cluster = ", scope=cluster cluster_blocks=";
   const std::string chunks = ", scope=grid combine=second_kernel", pipeline = ", scope=grid combine=pipeline",
-                    held = ", scope=grid combine=held ring_kib=216";
+                    held = ", scope=grid combine=held ring_kib=216 row_groups=";
   EXPECT_EQ(ways(rows_of(1 << 13, 1 << 13)), block + cluster + "2" + cluster + "4" + cluster + "8" + chunks);
   EXPECT_EQ(ways(rows_of(4, 1 << 24)), block + chunks);
-  EXPECT_EQ(ways(rows_of(64, 1 << 20)), block + cluster + "16" + chunks + pipeline + held);
+  EXPECT_EQ(ways(rows_of(64, 1 << 20)), block + cluster + "16" + chunks + pipeline + held + "1");
   EXPECT_EQ(ways(rows_of(31, 1048577, {.dtype = DType::f16})),
-            block + cluster + "8" + cluster + "16" + chunks + pipeline);
-  EXPECT_THAT(ways(rows_of(16, 3000017)), testing::EndsWith(held));
+            block + cluster + "8" + cluster + "16" + chunks + pipeline + held + "2");
+  EXPECT_THAT(ways(rows_of(16, 3000017)), testing::EndsWith(held + "1"));
 }
 
 /// One block a row leaves an H100 idle: reproducible softmax of few long rows was 25 times as slow as the fast one.
@@ -200,7 +200,7 @@ TEST(SoftmaxFamily, APipelineHasNoMoreChunksThanItsTicketsCount) {
 TEST(SoftmaxFamily, AGridHoldsRowsThatTheSharedMemoryOfAllSmsHolds) {
   const auto why = [](const Problem& problem, const DeviceFacts& facts, std::string_view ring = "216") {
     const std::string text = fmt::format(
-        "scope=grid combine=held ring_kib={} block_threads=512 packs_per_thread=4 min_blocks=1", ring);
+        "scope=grid combine=held ring_kib={} row_groups=1 block_threads=512 packs_per_thread=4 min_blocks=1", ring);
     return softmax_family().is_valid(problem, softmax_family().space().parse(text).value(), facts).text();
   };
   EXPECT_EQ(why(rows_of(64, 1 << 20), h100_facts()), "");
@@ -223,7 +223,7 @@ TEST(SoftmaxFamily, AGridThatHoldsRowsIsCooperativeAndHasABlockOnEachSm) {
   const Problem problem = rows_of(64, 1 << 20);
   const Policy policy =
       problem.family->space()
-          .parse("scope=grid combine=held ring_kib=216 block_threads=512 packs_per_thread=4 min_blocks=1")
+          .parse("scope=grid combine=held ring_kib=216 row_groups=1 block_threads=512 packs_per_thread=4 min_blocks=1")
           .value();
   const WorkShape shape = problem.family->shape(problem, policy);
   EXPECT_TRUE(shape.cooperative);

@@ -27,9 +27,9 @@ namespace {
 /// A check of one policy on one problem. The buffers are the problem's, then the workspace.
 class FamilyCheck {
  public:
-  FamilyCheck(const Problem& problem, const Policy& policy, bool in_place)
+  FamilyCheck(const Problem& problem, const Policy& policy, bool in_place, std::int64_t blocks = 5)
       : problem_(problem),
-        candidate_{policy, {5}},
+        candidate_{policy, {blocks}},
         specs_(problem.family->buffers(problem)),
         kind_(problem.family->verifier().input_kinds(problem).back()),
         in_place_(in_place) {}
@@ -128,6 +128,22 @@ TEST(RmsNormCheck, ChunksAreRightInEveryOrder) {
     check({.dtype = DType::f16, .rows = 18, .columns = 6001}, true, true, combine);
     check({.dtype = DType::f32, .rows = 3, .columns = 4096, .in_pitch = 4099, .out_pitch = 4096}, false, true, combine);
   }
+}
+
+/// A block waits for others only where each has an SM, so there is one.
+TEST(RmsNormCheck, RowsThatAGridHoldsAreRightInEveryOrder) {
+  const auto check = [](const RmsNormSpec& spec, bool has_weight, int row_groups) {
+    if (!in_share(fmt::format("held by {}", row_groups))) return;
+    const Problem problem = rms_norm_problem(spec, has_weight, false);
+    const std::optional<Policy> policy = problem.family->space().parse(
+        fmt::format("scope=grid combine=held ring_kib=32 row_groups={} block_threads=512 packs_per_thread=2 "
+                    "min_blocks=1", row_groups));
+    ASSERT_TRUE(policy);
+    const HostCheckReport report = FamilyCheck(problem, *policy, spec.in_pitch == spec.out_pitch, 1).run();
+    EXPECT_TRUE(report.ok()) << to_string(problem) << " by " << row_groups << "\n" << report.failure;
+  };
+  check({.dtype = DType::f16, .rows = 19, .columns = 3001}, true, 1);
+  check({.dtype = DType::f32, .rows = 16, .columns = 900, .in_pitch = 903, .out_pitch = 900}, false, 2);
 }
 
 /// Weights are out of step with most rows, and all inputs with the outputs where the pitches differ.

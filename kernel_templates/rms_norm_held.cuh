@@ -1,0 +1,106 @@
+// RMS normalisation of long rows that a grid holds in shared memory: the Kernel of row_held.cuh.
+//
+// Rows may begin at any element (rms_norm_row.cuh). Packs have 16 bytes and are aligned in x, as bulk copies want them.
+// The columns of a block are the same in all rows, so their weights may stay in L1. kAligned: all rows of all arrays
+// are whole numbers of aligned packs.
+#pragma once
+
+#include "rms_norm.cuh"
+#include "row_held.cuh"
+
+namespace hone {
+
+template <class T, class Index_, bool kAligned, bool kHasWeight, unsigned kBlockThreads_>
+struct RmsNormHeld {
+  using Index = Index_;
+  using Arguments = RmsNormArguments;
+  using State = float;
+  using Results = float;
+  static constexpr unsigned kBlockThreads = kBlockThreads_, kElements = 16 / sizeof(T);
+  using Norm = RmsNorm<T, Index, kElements, kHasWeight, false, kWarpThreads, kBlockThreads, 1, 1, false, !kAligned,
+                       AlignedIn::x>;
+  using Op = typename Norm::Squares;
+  using InPack = typename Norm::ElementPack;
+
+  /// The packs first, first + kBlockThreads, … < end of a row, and its single elements, for one thread.
+  struct Row : Norm::Row {
+    using Norm::Row::range, Norm::Row::weight, Norm::Row::x, Norm::Row::y;
+    Index first = this->thread, singles = range.singles();
+
+    __device__ const InPack* address(Index p) const { return this->packs(x) + p; }
+
+    /// The packs from the last address of y that begins a line of kLinePacks to its first pack.
+    template <unsigned kLinePacks>
+    __device__ unsigned packs_behind_line() const {
+      return elements_behind_alignment<kLinePacks * sizeof(InPack)>(this->elements(y)) / kElements;
+    }
+
+    __device__ void for_singles(const auto& act) const {
+#pragma unroll 1
+      for (Index i = this->thread; i < singles; i += kBlockThreads) act(range.single(i));
+    }
+
+    __device__ void write_singles(float factor) const {
+      for_singles([&](Index i) {
+        y.elements[i] = Norm::result_of(x.elements[i], (kHasWeight ? weight : x).elements[i], factor);
+      });
+    }
+  };
+
+  /// The rows of a call.
+  struct Rows {
+    const Arguments& arguments;
+    unsigned rows = static_cast<unsigned>(arguments.rows);
+
+    template <unsigned>
+    __device__ Row row(unsigned r, unsigned thread) const {
+      return Row{{arguments, r, thread}};
+    }
+  };
+
+  static __device__ Op op(const Rows&) { return Op(); }
+
+  static __device__ float sums_of_singles(const Row& part, const Rows&) {
+    float sum = Op::identity();
+    part.for_singles([&](Index i) { sum = Op::combine(sum, Op::of(part.x.elements[i], Index(0))); });
+    return sum;
+  }
+
+  template <unsigned kTile>
+  static __device__ void add_held(float& sum, const auto& chunk, const Rows&) {
+    for (Index p = chunk.first; p < chunk.end; p += kTile * kBlockThreads) {
+      InPack tile[kTile];
+      load_held(tile, chunk, p);
+      Op::accumulate(sum, tile, Index(0), Index(0));
+    }
+  }
+
+  static __device__ float state_of(float sum, const Rows&) { return sum; }
+
+  static __device__ float results_of(float sum, const Rows& all) { return Norm::factor_of(sum, all.arguments); }
+
+  template <unsigned kTile>
+  static __device__ void write_held(const auto& chunk, float factor) {
+    for (Index p = chunk.first; p < chunk.end; p += kTile * kBlockThreads) {
+      InPack tile[kTile], weights[kTile];
+      if constexpr (kHasWeight) chunk.load(weights, chunk.weight, p);
+      load_held(tile, chunk, p);
+      unrolled<kTile>([&](unsigned u) {
+        const auto result = [&](unsigned e) { return Norm::result_of(tile[u][e], weights[u][e], factor); };
+        chunk.template store<true>(chunk.y, p + u * kBlockThreads, InPack::of(result));
+      });
+    }
+  }
+
+ private:
+  /// Packs p, p + kBlockThreads, … of a chunk in shared memory; behind the last one, zeros.
+  template <unsigned kTile>
+  static __device__ void load_held(InPack (&tile)[kTile], const auto& chunk, Index p) {
+    unrolled<kTile>([&](unsigned u) {
+      const Index at = p + u * kBlockThreads;
+      tile[u] = at < chunk.end ? chunk.load(at) : InPack::filled(Op::neutral());
+    });
+  }
+};
+
+}  // namespace hone
