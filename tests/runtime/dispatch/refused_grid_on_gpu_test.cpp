@@ -40,7 +40,8 @@ class RefusedGridOnGpu : public DeviceTest {
     problem.launch_context = context;
     const Policy policy =
         problem.family->space()
-            .parse("scope=grid combine=held ring_kib=216 row_groups=1 block_threads=1024 packs_per_thread=4 min_blocks=1")
+            .parse("scope=grid combine=held ring_kib=216 row_groups=1 block_threads=1024 packs_per_thread=4 "
+                   "min_blocks=1")
             .value();
     const Tuning tuning = session_->tune(
         problem, {.budget = std::chrono::milliseconds(200), .only = {{policy, {}}}, .verify = false});
