@@ -59,7 +59,8 @@ TEST_F(AbsentGpu, StoresTheModelsChoiceForTheRealOne) {
   {
     Session session(device_, options);
     EXPECT_EQ(session.prepare(sum_of(1 << 20)).source, ChoiceSource::heuristic);
-    EXPECT_EQ(session.counters().compiles, static_cast<std::uint64_t>(kMostFirstChoices));
+    EXPECT_GE(session.counters().compiles, 1U);
+    EXPECT_LE(session.counters().compiles, static_cast<std::uint64_t>(kMostFirstChoices));
   }
   Session again(make_absent_gpu(device_->facts()), options);
   const Choice choice = again.prepare(sum_of(1 << 20));
