@@ -88,6 +88,9 @@ struct ReduceLayout : ReducePolicy {
     constexpr int kNarrowestLdg256 = 100;  // compute capability × 10 from which a load has 32 bytes
     const bool has_wide_loads = is_host(facts) || facts.compute_capability >= kNarrowestLdg256;
     const bool is_tree = is_canonical(problem);
+    // On the host device the kernels of a module have their shared memory side by side.
+    const bool has_two_tails = is_host(facts) && finish == Finish::second_kernel;
+    const std::int64_t shared_tails = tail != Tail::shared ? 0 : has_two_tails ? 2 : 1;
     return first_reason(
         {check_blocks(facts, block_threads, cluster_blocks),
          reason_if(min_blocks == MinBlocks::three_quarters && block_threads > 512,
@@ -102,7 +105,7 @@ struct ReduceLayout : ReducePolicy {
          reason_if(is_tree && tail != Tail::warp, "the canonical tree is made by warp shuffles"),
          reason_if(is_tree && has_too_many_values(problem, unroll, vector_bytes),
                    "a warp folds at most 32 values of a lane at once"),
-         check_static_smem(tail == Tail::shared ? partial_bytes() * block_threads : 0)});
+         check_static_smem(shared_tails * partial_bytes() * block_threads)});
   }
 
   Unit unit() const { return unit(is_long()); }

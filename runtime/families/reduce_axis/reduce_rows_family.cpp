@@ -44,7 +44,9 @@ struct Layout : RowsPolicy {
   bool has_gaps() const { return axis.outer_stride != columns; }
 
   Reason is_valid(const DeviceFacts& facts) const {
-    const std::size_t tail_states = tail == Tail::shared ? block_threads + 2 * cluster_blocks : 0;
+    std::size_t tail_states = tail == Tail::shared ? block_threads + 2 * cluster_blocks : 0;
+    // On the host device the kernels of a module have their shared memory side by side.
+    if (is_host(facts) && scope == Scope::grid && tail == Tail::shared) tail_states += block_threads;
     return first_reason({check_blocks(facts, block_threads, cluster_blocks),
                          check_static_smem(static_cast<std::int64_t>(tail_states * axis_state_bytes(problem))),
                          is_staged() ? staged_tile().is_valid() : Reason()});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <hone/canonical_reduce.h>
 #include <hone/reduce_axis.h>
 
 #include "runtime/choose/compiled.h"
@@ -125,6 +126,36 @@ TEST_F(ReduceAxisPolicies, ReproducibleColumnsHaveTheBitsOfTheDefinition) {
         ASSERT_FALSE(policies.empty()) << to_string(problem);
         verify(problem, policies[turn * 131 % policies.size()]);
       }
+}
+
+/// Rows of more spans than a block has rounds, whose warps take longer runs; they begin anywhere.
+TEST_F(ReduceAxisPolicies, ReproducibleRowsOfManyRoundsHaveTheBitsOfTheDefinition) {
+  const ReduceSpec spec{.dtype = DType::f64, .numerics = Numerics::reproducible};
+  constexpr std::int64_t kRows = 3, kTile = 128 * 64 / sizeof(double), kRounds = 32;
+  const auto row_of = [](std::int64_t columns) { return RowsShape{kRows, columns, columns + columns % 2 + 1}; };
+  const std::vector<double> values = random_values<double>(kRows * (2 * kRounds * kTile + 20));
+  const auto in = upload(values, 1);
+  const DeviceBuffer out(device_, kRows * sizeof(double));
+  const DeviceBuffer workspace = make_workspaces(device_, 1);
+  for (const Scope scope : {Scope::block, Scope::grid}) {
+    const Policy policy = Policy::of(RowsPolicy{.block_threads = 128, .scope = scope});
+    const Problem longest = reduce_rows_problem(spec, row_of(2 * kRounds * kTile), sizeof(double));
+    const Unit unit = unit_of(longest, policy);
+    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+    const LoadedCandidate loaded{{policy, {2}}, load_policy(*device_, longest, policy, unit, binary).module};
+    for (const std::int64_t tiles : {kRounds, 2 * kRounds})
+      for (const std::int64_t columns : {tiles * kTile - 1, tiles * kTile, tiles * kTile + 13}) {
+        const RowsShape shape = row_of(columns);
+        const Problem problem = reduce_rows_problem(spec, shape, sizeof(double));
+        const std::array<void*, 2> buffers{in.data, out.data()};
+        loaded.enqueue(*device_, problem, buffers, workspace.data(), nullptr);
+        for (std::int64_t row = 0; row < kRows; ++row) {
+          double expected = 0;
+          canonical_reduce(spec, {values.data() + row * shape.pitch}, {}, columns, &expected);
+          EXPECT_EQ(fetch(out.as<double>() + row), expected) << "row " << row << " of " << to_string(problem);
+        }
+      }
+  }
 }
 
 TEST_F(ReduceAxisPolicies, EveryOperationAndDTypeInSomeWay) {

@@ -123,6 +123,39 @@ TEST_F(ReducePolicies, CutChunksHaveTheBitsOfTheDefinition) {
   }
 }
 
+/// More tiles than a block has rounds: one that is alone takes longer runs, others publish partials meanwhile.
+TEST_F(ReducePolicies, ManyRoundsHaveTheBitsOfTheDefinition) {
+  const ReduceSpec spec{.dtype = DType::f64, .numerics = Numerics::reproducible};
+  constexpr std::int64_t kTile = 128 * 64 / sizeof(double), kRounds = 32;
+  const std::vector<double> values = random_values<double>(4 * kRounds * kTile + 13);
+  const DeviceBuffer out(device_, sizeof(double));
+  const DeviceBuffer workspace = make_workspaces(device_, 1);
+  using Finish = ReducePolicy::Finish;
+  for (const Finish finish : {Finish::one_block, Finish::last_block, Finish::second_kernel}) {
+    const Policy policy = Policy::of(ReducePolicy{.block_threads = 128, .unroll = 1, .finish = finish});
+    const Problem largest = reduce_problem(spec, static_cast<std::int64_t>(values.size()), sizeof(double));
+    const Unit unit = unit_of(largest, policy);
+    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+    const CompiledCode code = load_policy(*device_, largest, policy, unit, binary);
+    for (const std::size_t offset : {0, 1}) {
+      const auto in = upload(values, offset);
+      const std::array<void*, 2> buffers{in.data, out.data()};
+      for (const std::int64_t blocks : {1, 2})
+        for (const std::int64_t tiles : {kRounds, 2 * kRounds, 4 * kRounds})
+          for (const std::int64_t n : {tiles * kTile - 1, tiles * kTile, tiles * kTile + 13}) {
+            if (finish == Finish::one_block && blocks > 1) continue;
+            const LoadedCandidate loaded{{policy, {blocks}}, code.module};
+            loaded.enqueue(*device_, reduce_problem(spec, n, sizeof(double)), buffers, workspace.data(), nullptr);
+            double expected = 0;
+            canonical_reduce(spec, {values.data()}, {}, n, &expected);
+            EXPECT_EQ(fetch(out.as<double>()), expected)
+                << n << " elements, offset " << offset << ", " << blocks << " × "
+                << reduce_family().space().to_string(policy);
+          }
+    }
+  }
+}
+
 /// The most elements in a pack, and conversions of several at once.
 TEST_F(ReducePolicies, EveryVectorWidthForElementsOfAByte) {
   std::size_t turn = 0;

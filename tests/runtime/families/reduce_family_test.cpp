@@ -1,5 +1,6 @@
 #include "kernel_templates/reduce_arguments.h"
 #include "runtime/families/reduce/reduce_layout.h"
+#include "runtime/families/reduce_axis/axis_family.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -288,6 +289,22 @@ TEST(ReduceFamily, PoliciesAreStructs) {
   EXPECT_EQ(reduce.cluster_blocks, 8);
   EXPECT_EQ(family().space().to_string(Policy::of(reduce)), 
             "block_threads=512 vector_bytes=16 unroll=4 tail=warp finish=cluster cluster_blocks=8 min_blocks=1");
+}
+
+/// The host device has the shared memory of all kernels of a module in each block, a GPU that of one.
+TEST(ReduceFamily, OnTheHostTailsOfTwoKernelsShareABlocksMemory) {
+  const ReduceSpec spec{.op = ReduceOp::mean_variance, .dtype = DType::f64};
+  const auto why = [&](Finish finish, const DeviceFacts& facts) {
+    const Policy one = Policy::of(ReducePolicy{.block_threads = 1024, .tail = Tail::shared, .finish = finish});
+    return family().is_valid(reduce_problem(spec, 1 << 20), one, facts);
+  };
+  EXPECT_THAT(why(Finish::second_kernel, two_core_host_facts()).text(), Names("57344"));
+  EXPECT_TRUE(why(Finish::last_block, two_core_host_facts()).empty());
+  EXPECT_TRUE(why(Finish::second_kernel, h100_facts()).empty());
+  const Policy rows = Policy::of(RowsPolicy{.block_threads = 1024, .scope = Scope::grid, .tail = Tail::shared});
+  const Problem problem = reduce_rows_problem(spec, {.rows = 3, .columns = 1 << 20});
+  EXPECT_FALSE(reduce_rows_family().is_valid(problem, rows, two_core_host_facts()).empty());
+  EXPECT_TRUE(reduce_rows_family().is_valid(problem, rows, h100_facts()).empty());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ constexpr unsigned kOutputs = 5;  ///< one after the other, so that a buffer tha
 
 /// An operation that is an object: sums modulo a number that is known at run time.
 constexpr char kSource[] = R"(
+#include "canonical_tree.cuh"
 #include "combine.cuh"
 #include "reduce_ops.cuh"
 
@@ -46,6 +47,18 @@ struct Ordered : hone::Reduction<Ordered<kFast>, int, unsigned, unsigned> {{
 }};
 using Folded = Ordered<true>;
 using Shuffled = Ordered<false>;
+
+/// The same as a tree that begins with neighbours.
+struct OrderedTree : Ordered<false> {{
+  static constexpr bool kByChunk = true;
+  static unsigned absent() {{ return identity(); }}
+}};
+template <bool kFast>
+struct Tree : hone::CanonicalCombine<OrderedTree> {{
+  static constexpr bool kCombinesFast = kFast;
+}};
+using FoldedTree = Tree<true>;
+using ShuffledTree = Tree<false>;
 using Max = hone::Max<int, int, unsigned, false>;
 
 extern "C" __global__ void entry(unsigned* out, void* workspace, unsigned outputs, unsigned modulus) {{
@@ -139,14 +152,16 @@ TEST_F(Combine, OfABlockIsInItsFirstThread) {
 /// So results do not depend on which of the two the compiler was told to do.
 TEST_F(Combine, WarpsAreFoldedInTheOrderOfTheirShuffles) {
   for (const unsigned threads : {64u, 128u, 256u, 512u, 1024u})
-    for (const unsigned outputs : {1u, 2u}) {
-      const auto results = [&](const std::string& op) {
-        return run(compile({.threads = threads, .op = op}, outputs), outputs, {}, threads);
-      };
-      const std::vector<unsigned> folded = results("Folded");
-      EXPECT_EQ(folded, results("Shuffled")) << threads << " threads, " << outputs << " outputs";
-      EXPECT_EQ(std::count(folded.begin(), folded.end(), kUnwritten), outputs * 3 * (threads - 1));
-    }
+    for (const std::string tree : {"", "Tree"})
+      for (const unsigned outputs : {1u, 2u}) {
+        if (!tree.empty() && outputs > 1) continue;  // only one is made of a tree at a time
+        const auto results = [&](const std::string& op) {
+          return run(compile({.threads = threads, .op = op + tree}, outputs), outputs, {}, threads);
+        };
+        const std::vector<unsigned> folded = results("Folded");
+        EXPECT_EQ(folded, results("Shuffled")) << threads << " threads, " << outputs << " outputs " << tree;
+        EXPECT_EQ(std::count(folded.begin(), folded.end(), kUnwritten), outputs * 3 * (threads - 1));
+      }
 }
 
 TEST_F(Combine, ToAllReachesEveryThreadThatSharesTheOutput) {
