@@ -86,7 +86,12 @@ std::string configuration(std::string_view grid, const Launch& launch, std::stri
         "  {1}[{0}.numAttrs].id = cudaLaunchAttributeClusterDimension;\n"
         "  {1}[{0}.numAttrs++].val.clusterDim = {{{2}, 1, 1}};\n",
         config, attributes, launch.cluster_blocks);
-  if (launch.dependent_launch)
+  if (launch.cooperative)
+    text += fmt::format(
+        "  {1}[{0}.numAttrs].id = cudaLaunchAttributeCooperative;\n"
+        "  {1}[{0}.numAttrs++].val.cooperative = 1;\n",
+        config, attributes);
+  else if (launch.dependent_launch)
     text += fmt::format(
         "  {1}[{0}.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;\n"
         "  {1}[{0}.numAttrs++].val.programmaticStreamSerializationAllowed = 1;\n",

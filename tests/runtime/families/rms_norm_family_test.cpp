@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <hone/rms_norm.h>
+#include <hone/sdk/cuda_source.h>
 
 #include "runtime/families/rms_norm/rms_norm_layout.h"
 #include "runtime/search/candidates.h"
@@ -147,6 +148,9 @@ TEST(RmsNormFamily, AGridThatHoldsRowsIsCooperativeAndHasABlockOnEachSm) {
   ASSERT_EQ(launches.end() - launches.begin(), 1);
   EXPECT_TRUE(launches.begin()->cooperative);
   EXPECT_EQ(launches.begin()->grid.x, static_cast<unsigned>(h100_facts().sm_count));
+  const std::string emitted = cuda_source(problem, {policy, grids[0]}, "");
+  EXPECT_THAT(emitted, Names("cudaLaunchAttributeCooperative"));
+  EXPECT_THAT(emitted, testing::Not(Names("cudaLaunchAttributeProgrammaticStreamSerialization")));
 }
 
 TEST(RmsNormFamily, MoreChunksThanAreCountedAreRefused) {
