@@ -154,7 +154,7 @@ ExitCode conclude(const CampaignResult& result, const fs::path& cache_path, cons
   const auto untuned = count(Outcome::untuned, false), cut_off = count(Outcome::untuned, true);
   if (untuned > 0)
     context.err << fmt::format("hone: the budget was too small to compare anything for {}: the heuristic's choice "
-                               "is stored, as untuned; give a longer --budget\n",
+                               "serves, as untuned, where no winner is stored; give a longer --budget\n",
                                count_text(untuned, "problem"));
   const auto left = cut_off + count(Outcome::not_reached, false) + count(Outcome::not_reached, true);
   if (result.out_of_budget)
