@@ -145,7 +145,7 @@ class Combine {
 
   /// True in the first thread of the cluster.
   __device__ bool in_cluster(State& state) const {
-    constexpr bool kInFirstWarp = kFoldsWarps<Op> && kWarps > 1;  // in_block() left the State in all of its lanes
+    constexpr bool kInFirstWarp = kFoldsWarps<Op> && kWarps > 1;  // of_warps() left the State in all of its lanes
     if constexpr (kInFirstWarp && kRepeats) __syncwarp();  // they have read what is in shared memory
     if (kExchange == Exchange::receipts && !kInFirstWarp && threadIdx.x < kWarpThreads)
       state = shuffle_from(state, 0u);

@@ -23,8 +23,8 @@ inline constexpr unsigned kMostFolded = 8;
 template <class Op>
 inline constexpr bool kNeighboursFirst = requires { requires Op::kNeighboursFirst; };
 
-/// What number `part` of kParts lanes combines of kCount · kParts States, kCount a power of two, in the order in which
-/// lanes do it: in_all_lanes<kParts>() does the rest.
+/// Combines the kCount States, a power of two, that lane `part` has of the kCount · kParts of kParts lanes, in the order
+/// in which lanes combine one each: in_all_lanes<kParts>() does the rest.
 template <class Op, unsigned kCount, unsigned kParts>
 __device__ typename Op::State fold_some(const typename Op::State* states, unsigned part) {
   constexpr bool kNext = kNeighboursFirst<Op>;
