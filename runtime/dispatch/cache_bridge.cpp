@@ -88,9 +88,10 @@ std::optional<CachedWinner> CacheBridge::find(const Problem& problem, bool* is_m
   if (!has_files_) return std::nullopt;
   std::optional<cache::Hit> hit = layers_.find(query_of(problem));
   if (!hit) return std::nullopt;
-  std::optional<Winner> winner = winner_of(problem, hit->winner, hit->sizes);
+  std::string misfit;
+  std::optional<Winner> winner = winner_of(problem, hit->winner, hit->sizes, &misfit);
   if (!winner) {
-    reject(measured_problem(problem, hit->winner.tuned_extents), hit->winner);
+    reject(measured_problem(problem, hit->winner.tuned_extents), hit->winner, misfit);
     if (is_misfit) *is_misfit = true;
     return std::nullopt;
   }
@@ -118,10 +119,11 @@ std::vector<Lender> CacheBridge::find_lenders(std::span<const Problem> problems,
     measured.launch_context = static_cast<LaunchContext>(context - kLaunchContextNames.begin());
     measured.alignment = static_cast<std::uint32_t>(row.problem.alignment);
     if (!refusal_of(measured).empty()) continue;
-    std::optional<Winner> winner = winner_of(measured, row.winner, row.problem.sizes);
+    std::string misfit;
+    std::optional<Winner> winner = winner_of(measured, row.winner, row.problem.sizes, &misfit);
     if (!winner) {
       // Policies of other sources may be gone from the space by now.
-      if (cache::is_shipped(row.winner) && !row.other_source) reject(measured, row.winner);
+      if (cache::is_shipped(row.winner) && !row.other_source) reject(measured, row.winner, misfit);
       continue;
     }
     Lender& lender = lenders.emplace_back(
@@ -137,21 +139,22 @@ std::vector<Lender> CacheBridge::find_lenders(std::span<const Problem> problems,
   return lenders;
 }
 
-/// Counts a row that does not fit the family's space. A shipped one is reported, too, and counted once: the next miss
-/// finds it again.
-void CacheBridge::reject(const Problem& measured, const cache::WinnerRecord& winner) {
-  if (cache::is_shipped(winner)) {
-    const std::string message = fmt::format(
-        "the shipped winner of {} ({}) is not used: '{}' in blocks of {} threads is no policy of {}",
-        to_string(measured), std::string_view(winner.lender).substr(cache::kShippedMark.size()),
-        winner.candidate.policy, winner.candidate.block_threads, measured.family->name());
-    {
-      const std::scoped_lock lock(mutex_);
-      if (!rejected_.insert(message).second) return;
-    }
-    if (report_) report_({.message = message, .is_first = true});
+/// Counts and reports a row that does not fit the family's space. A shipped one is counted once: the next miss finds it
+/// again.
+void CacheBridge::reject(const Problem& measured, const cache::WinnerRecord& winner, std::string_view misfit) {
+  const bool is_shipped = cache::is_shipped(winner);
+  const std::string which =
+      is_shipped ? fmt::format("the shipped winner of {} ({})", to_string(measured),
+                               std::string_view(winner.lender).substr(cache::kShippedMark.size()))
+                 : fmt::format("the stored winner of {}", to_string(measured));
+  const std::string message = fmt::format("{} is not used: {}", which, misfit);
+  bool is_first = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    is_first = rejected_.insert(message).second;
   }
-  ++misfits_;
+  if (is_first && report_) report_({.message = message, .is_first = true});
+  if (is_first || !is_shipped) ++misfits_;
 }
 
 std::optional<DeviceLimits> CacheBridge::find_limits() {

@@ -88,7 +88,7 @@ class CacheBridge {
   std::uint64_t left_out() const { return layers_.left_out(); }
 
  private:
-  void reject(const Problem& measured, const cache::WinnerRecord& winner);
+  void reject(const Problem& measured, const cache::WinnerRecord& winner, std::string_view misfit);
   const std::string& digest_of(const KernelFamily& family) const;
   cache::ToolchainRecord toolchain(const Problem& problem) const;
   std::string source_digest(const Problem& problem) const;
@@ -108,7 +108,7 @@ class CacheBridge {
   cache::Layers layers_;
   std::atomic<std::uint64_t> misfits_ = 0;
   mutable std::mutex mutex_;
-  std::set<std::string> rejected_;  ///< shipped winners, as they were reported
+  std::set<std::string> rejected_;  ///< winners, as they were reported
   mutable std::unordered_map<const KernelFamily*, std::string> digests_;
 };
 

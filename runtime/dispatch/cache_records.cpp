@@ -163,11 +163,20 @@ cache::TuningRecord tuning_record(const Tuning& tuning) {
 }
 
 std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecord& winner,
-                                const std::array<cache::RangeRecord, 3>& sizes) {
+                                const std::array<cache::RangeRecord, 3>& sizes, std::string* misfit) {
   const cache::CandidateRecord& record = winner.candidate;
-  const std::optional<Policy> policy = problem.family->space().parse(record.policy);
-  if (!policy || record.max_blocks < 1 || record.block_threads != problem.family->shape(problem, *policy).block_threads)
+  std::string fault;
+  const std::optional<Policy> policy = problem.family->space().parse(record.policy, &fault);
+  if (policy) {
+    const std::int64_t threads = problem.family->shape(problem, *policy).block_threads;
+    if (record.block_threads != threads)
+      fault = fmt::format("its blocks have {} threads, not {}", record.block_threads, threads);
+    else if (record.max_blocks < 1) fault = fmt::format("{} blocks are no grid", record.max_blocks);
+  }
+  if (!fault.empty()) {
+    if (misfit) *misfit = fmt::format("'{}' is no policy of {}: {}", record.policy, problem.family->name(), fault);
     return std::nullopt;
+  }
   Winner result{.candidate = {*policy, {.max_blocks = record.max_blocks}},
                 .resources = resources_of(record),
                 .resident_blocks = record.resident_blocks,

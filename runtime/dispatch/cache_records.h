@@ -42,9 +42,9 @@ void describe(Record& record, const Problem& problem) {
 cache::WinnerRecord winner_record(const Problem& problem, const Winner& winner);
 cache::TuningRecord tuning_record(const Tuning& tuning);
 
-/// The winner of a row; nullopt where the row does not fit the family's space.
+/// The winner of a row; nullopt where the row does not fit the family's space, and `misfit`, if given, says why.
 std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecord& winner,
-                                const std::array<cache::RangeRecord, 3>& sizes);
+                                const std::array<cache::RangeRecord, 3>& sizes, std::string* misfit = nullptr);
 
 /// A tuning as far as it is stored: without code and roofline. Trials whose policy is not of the
 /// family's space are left out.

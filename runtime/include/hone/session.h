@@ -72,8 +72,9 @@ struct SessionOptions {
   /// ms each, and the files need not be trusted. Turn it off to read a cache that others may write to.
   bool load_binaries = true;
 
-  /// Called once for each cache file that cannot be used, for a shipped winner that is not used and for a stats_folder
-  /// that cannot be written to, with its path and the reason, by the thread that found out. Must not call the session.
+  /// Called once for each cache file that cannot be used, for a shipped winner that is not used, for a stored one whose
+  /// policy the family does not have, and for a stats_folder that cannot be written to, with its path or problem and the
+  /// reason, by the thread that found out. Must not call the session.
   std::function<void(std::string_view)> report_cache_failure = {};
 
   /// Called at the session's first call that the heuristic serves under MissPolicy::heuristic, with the problem and how

@@ -82,6 +82,18 @@ TEST_F(SessionCacheTest, SymbolsOfABinaryComeBack) {
   EXPECT_EQ(session.counters().cache_rejects, 0u);
 }
 
+TEST_F(SessionCacheTest, ARowWithAPolicyThatTheFamilyDoesNotHaveIsReportedOnce) {
+  rewrite_row([](auto& row) { row.winner.candidate.policy = "threads=512 work=1 finish=alone"; });
+  std::vector<std::string> reports;
+  SessionOptions heuristic = options();
+  heuristic.on_miss = MissPolicy::heuristic;
+  heuristic.report_cache_failure = [&](std::string_view message) { reports.emplace_back(message); };
+  Session session(device_, heuristic);
+  EXPECT_EQ(launch(session).source, ChoiceSource::heuristic);
+  ASSERT_THAT(reports, testing::SizeIs(1));
+  EXPECT_THAT(reports[0], Names("the stored winner of total", "'threads=512' stands where"));
+}
+
 TEST_F(SessionCacheTest, RowsThatCannotBeAreMisses) {
   const std::vector<std::function<void(cache::Publication&)>> changes{
       [](auto& row) { row.winner.candidate.policy = "threads=512 work=1 finish=alone"; },

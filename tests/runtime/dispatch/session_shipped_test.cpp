@@ -191,7 +191,7 @@ TEST_F(SessionShipped, DamagedRowsThatWouldBeLentAreReported) {
   Session session(device_, with_shipped(MissPolicy::heuristic));
   EXPECT_EQ(session.prepare(other).source, ChoiceSource::heuristic);
   ASSERT_THAT(reports_, SizeIs(1));
-  EXPECT_THAT(reports_[0], Names("bogus"));
+  EXPECT_THAT(reports_[0], Names("'bogus' stands where"));
   EXPECT_EQ(session.counters().cache_rejects, 1u);
 }
 
