@@ -67,7 +67,7 @@ Plan Session::make_plan(const Problem& problem) {
   state->planned = problem;
   const LoadedPlan& plan = *impl_->resolve(problem, false).plan;
   state->plan = &plan;
-  // What may serve in place of a plan that is refused finds a workspace, too.
+  // A policy that serves in place of a refused one finds a workspace, too.
   if (plan.needs_workspace || problem.family->shape(problem, plan.winner.candidate.policy).cooperative)
     state->workspace = make_workspaces(impl_->core().device(), 1);
   return Plan(std::move(state));

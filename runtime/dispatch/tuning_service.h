@@ -38,8 +38,8 @@ class TuningService {
   /// fault_of_choice().
   const LoadedPlan& choose_heuristic(const Problem& problem, bool capturing);
 
-  /// What serves a problem whose winner the device has refused, since its blocks have to be resident at once: the best
-  /// other candidate of the stored tuning, else the model's first choice among the other policies. It is not stored:
+  /// Replaces a winner that the device has refused, since its blocks have to be resident at once, by the best other
+  /// candidate of the stored tuning, or else the model's first choice among the other policies. It is not stored:
   /// the device may be shared for as long as this process runs. Throws as choose_heuristic().
   Resolved choose_resident(const Problem& problem, bool capturing);
 

@@ -35,7 +35,7 @@ constexpr double kElementInstructions = 22;
 /// two lanes 17, four 31 and eight 38 (the model's grids, H100, CUDA 13.0, 2026-11-27).
 constexpr double kUnrolledInstructions = 16, kUnrolledRowInstructions = 25, kLaneInstructions = 60;
 
-/// Of an item of a pipeline (RowChunks::add_to()).
+/// The memory latencies of an item of a pipeline (RowChunks::add_to()).
 constexpr double kItemLatencies = 3.4;
 
 /// A policy on a problem.

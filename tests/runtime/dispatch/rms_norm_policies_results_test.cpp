@@ -9,11 +9,7 @@
 
 #include <hone/rms_norm.h>
 
-#include "runtime/choose/compiled.h"
 #include "runtime/device/host/host_device.h"
-#include "runtime/dispatch/workspace_pool.h"
-#include "runtime/jit/binary_memo.h"
-#include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/runtime/support/verify_in_grids.h"
@@ -41,18 +37,7 @@ class RmsNormPolicies : public DeviceTest {
 
   void verify(const Problem& problem, const std::vector<Policy>& policies,
               const std::vector<std::int64_t>& grids = {1, 7}) {
-    std::vector<Unit> units;
-    for (const Policy& policy : policies) units.push_back(unit_of(problem, policy));
-    const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
-    Workload workload(device_, problem, nullptr);
-    const DeviceBuffer workspace = make_workspaces(device_, 1);
-    for (std::size_t i = 0; i < policies.size(); ++i) {
-      ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
-      const CompiledCode code = load_policy(*device_, problem, policies[i], units[i], outcomes[i].binary);
-      EXPECT_EQ(verify_in_grids(*device_, workload, policies[i], code.module,
-                                problem.family->verifier().verified_problems(problem), grids, workspace.data()),
-                "");
-    }
+    expect_policies_right(device_, problem, policies, grids);
   }
 
   std::size_t policies_met_ = 0;  ///< those of all problems of a test share it

@@ -5,12 +5,8 @@
 
 #include <hone/softmax.h>
 
-#include "runtime/choose/compiled.h"
 #include "runtime/device/host/host_device.h"
-#include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/softmax/softmax_base.h"
-#include "runtime/jit/binary_memo.h"
-#include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
 #include "tests/runtime/support/sanitized.h"
@@ -86,18 +82,7 @@ class SoftmaxResults : public DeviceTest {
 
   void verify_policies(const Problem& problem, const std::vector<Policy>& policies,
                        const std::vector<std::int64_t>& grids) {
-    std::vector<Unit> units;
-    for (const Policy& policy : policies) units.push_back(unit_of(problem, policy));
-    const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
-    Workload workload(device_, problem, nullptr);
-    const DeviceBuffer workspace = make_workspaces(device_, 1);
-    for (std::size_t i = 0; i < policies.size(); ++i) {
-      ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
-      const CompiledCode code = load_policy(*device_, problem, policies[i], units[i], outcomes[i].binary);
-      EXPECT_EQ(verify_in_grids(*device_, workload, policies[i], code.module,
-                                problem.family->verifier().verified_problems(problem), grids, workspace.data()),
-                "");
-    }
+    expect_policies_right(device_, problem, policies, grids);
   }
 
   std::size_t policies_met_ = 0;  ///< those of all problems of a test share it

@@ -1,4 +1,5 @@
-// verify_in_grids(): a policy, launched directly in several grids on every kind of input.
+// verify_in_grids(): a policy, launched directly in several grids on every kind of input. expect_policies_right()
+// compiles policies for that.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,11 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
+#include "runtime/choose/compiled.h"
+#include "runtime/dispatch/workspace_pool.h"
+#include "runtime/jit/binary_memo.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "runtime/measure/workload.h"
 
@@ -43,6 +48,23 @@ inline std::string verify_in_grids(Device& device, Workload& workload, const Pol
     }
   }
   return "";
+}
+
+/// Compiles policies of a problem on all cores, and expects each to be right on all that winners are verified on.
+inline void expect_policies_right(const std::shared_ptr<Device>& device, const Problem& problem,
+                                  const std::vector<Policy>& policies, const std::vector<std::int64_t>& grids) {
+  std::vector<Unit> units;
+  for (const Policy& policy : policies) units.push_back(unit_of(problem, policy));
+  const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device, units);
+  Workload workload(device, problem, nullptr);
+  const DeviceBuffer workspace = make_workspaces(device, 1);
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
+    const CompiledCode code = load_policy(*device, problem, policies[i], units[i], outcomes[i].binary);
+    EXPECT_EQ(verify_in_grids(*device, workload, policies[i], code.module,
+                              problem.family->verifier().verified_problems(problem), grids, workspace.data()),
+              "");
+  }
 }
 
 }  // namespace hone
