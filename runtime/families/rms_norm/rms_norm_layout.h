@@ -21,6 +21,11 @@
 
 namespace hone::rms_norm {
 
+/// What an SM of a cluster draws of rows that it reads and writes in turn: two rows of 2^20 f16 by clusters of 16
+/// blocks take 7.6 µs, four 10.2, six 11.9 and seven 13.3, by clusters of 8 two take 12.5 and eight 18 to 20 (H100,
+/// CUDA 13.0, 2026-11-27).
+inline constexpr double kClusterSmGbps = 56;
+
 inline bool has_weight(const Problem& problem) { return problem.operation % 2 == 1; }
 inline bool has_residual(const Problem& problem) { return problem.operation >= 2; }
 inline double eps_of(const Problem& problem) { return problem.scalars[0].value_or(RmsNormSpec::kUsualEps); }
@@ -154,9 +159,9 @@ struct Layout : RmsNormPolicy {
 
   bool is_in_lanes() const { return scope == Scope::warp && !is_in_tiles(); }
 
-  /// The instructions of an element in lanes: those of a row for each of them, of its packs, which rows may not fill, and
-  /// of their elements. 2^19 rows of 50 f16 take 32 lanes 48.7 µs, 16 lanes 37.6 and 8 lanes 36.6, 2^18 of 100 f16 32
-  /// lanes 36.9 and 16 lanes 35.9 (H100, CUDA 13.0, 2026-11-27).
+  /// The instructions of an element in lanes: those of a row for each of them, of its packs, which rows may not fill,
+  /// and of their elements. 2^19 rows of 50 f16 take 32 lanes 48.7 µs, 16 lanes 37.6 and 8 lanes 36.6, 2^18 of 100 f16
+  /// 32 lanes 36.9 and 16 lanes 35.9 (H100, CUDA 13.0, 2026-11-27).
   double lane_instructions() const {
     constexpr double kRow = 58, kPack = 5, kElement = 5.5, kOfWeight = 4, kOfResidual = 4;
     const auto elements = static_cast<double>(pack_bytes / element_bytes(problem));
@@ -271,6 +276,7 @@ struct Layout : RmsNormPolicy {
       shape.round_latencies = kTileRoundLatencies;
       shape.instructions_per_byte = tile_instructions() / bytes_of_element;
     }
+    if (scope == Scope::cluster) shape.cluster_sm_gbps = kClusterSmGbps;
     constexpr double kItemLatencies = 2.4;  // of a pipeline
     row_chunks().add_to(shape, shape.traffic - 1, problem.extents[1] * element_bytes(problem), kItemLatencies);
     if (is_held()) {

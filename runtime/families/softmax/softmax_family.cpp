@@ -25,6 +25,11 @@ constexpr std::int64_t kLeastBytesPerBlock = 4096;
 /// day).
 constexpr double kExchangeLatencies = 0.5, kExchangeLatenciesOfBlock = 0.3;
 
+/// The memory latencies of a row in registers that begins anywhere: the elements outside of its packs are loaded behind
+/// them, and nothing else is in flight meanwhile. 32, 48 and 96 rows of 700001 f16 take clusters of 16 blocks of 1024
+/// threads 48, 69 and 128 µs, 64 and 100 of 524288 64 and 95 (H100, CUDA 13.0, 2026-11-27).
+constexpr double kSinglesLatencies = 3;
+
 /// The instructions of an element, of which an exponential counts eight (16 a cycle), where a row is held between the
 /// two passes: one row of 2^16 f16 takes a block of 1024 threads 8.3 µs, of which loading and writing 128 KiB each are
 /// 3.6, and eight of 2^20 take clusters of eight such blocks 23.9 µs, a grid 19.8 (H100, CUDA 13.0, 2026-11-26).
@@ -32,8 +37,8 @@ constexpr double kElementInstructions = 22;
 
 /// The same in tiles, by SASS of sm_90, and those of a row for each of its lanes: of threads with rows to themselves,
 /// for whose columns there is code, and of others. 1000003 rows of 7 f16 take threads with rows to themselves 11.1 µs,
-/// two lanes 17, four 31 and eight 38, 2^19 rows of 50 f16 four lanes 39.1, eight 42.9, 16 54.8 and 32 80.3 (the model's
-/// grids, H100, CUDA 13.0, 2026-11-27).
+/// two lanes 17, four 31 and eight 38, 2^19 rows of 50 f16 four lanes 39.1, eight 42.9, 16 54.8 and 32 80.3 (the
+/// model's grids, H100, CUDA 13.0, 2026-11-27).
 constexpr double kUnrolledInstructions = 16, kUnrolledRowInstructions = 25, kLaneInstructions = 100;
 
 /// Those of a row for each lane that holds packs of it, which the row may not fill, and where rows begin anywhere: 2^17
@@ -132,6 +137,8 @@ struct Layout : SoftmaxRowLayout {
       shape.round_latencies = kClusterLatencies;
       if (is_in_shared())
         shape.pipeline_fill_latencies = kExchangeLatencies + kExchangeLatenciesOfBlock * cluster_blocks;
+      else if (!is_aligned)
+        shape.pipeline_fill_latencies = kSinglesLatencies;
     }
     if (scope != Scope::grid)
       shape.instructions_per_byte = element_instructions() / static_cast<double>(traits.in_bytes + traits.out_bytes);
