@@ -81,6 +81,8 @@ std::string fault_of_choice(const std::shared_ptr<Device>& device, const Problem
   if (problem.family->verifier().has_reference_kernel()) reference = load_reference(*device, problem, memo);
   try {
     return first_fault(device, problem, {candidate, module}, reference.get());
+  } catch (const NotResident&) {
+    throw;
   } catch (const Error& error) {
     switch (error.code()) {
       case ErrorCode::unsupported:

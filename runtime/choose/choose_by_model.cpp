@@ -82,11 +82,8 @@ Offer offer_of(Device& device, const Problem& problem, const Policy& policy, con
   }
 }
 
-}  // namespace
-
-ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo,
-                            const ChoiceCheck& check, Cooperation cooperation) {
-  require_accepted(problem);
+ModelChoice choose_among(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo,
+                         const ChoiceCheck& check, Cooperation cooperation) {
   PolicyRanking ranking = ranking_of(device, problem, cooperation);
   std::optional<ModelChoice> best, pruned;  // an opinion fails no call
   std::string last_reason, fault;
@@ -138,6 +135,30 @@ ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t 
               fmt::format("no policy of {} {} {}: {}", to_string(problem),
                           in_vain == kMostInVain ? "that was tried can run on" : "can run on", device.name(),
                           last_reason));
+}
+
+}  // namespace
+
+ModelChoice choose_by_model(Device& device, const Problem& problem, std::size_t workspace_bytes, BinaryMemo& memo,
+                            const ChoiceCheck& check, Cooperation cooperation) {
+  require_accepted(problem);
+  try {
+    return choose_among(device, problem, workspace_bytes, memo, check, cooperation);
+  } catch (const NotResident& refused) {
+    try {
+      return choose_among(device, problem, workspace_bytes, memo, check, Cooperation::refused);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::device_lost) throw;
+      throw without_others(problem, refused, error);
+    }
+  }
+}
+
+Error without_others(const Problem& problem, const NotResident& refused, const Error& others) {
+  return {refused.code(),
+          fmt::format("{}; and no policy whose blocks do not wait for each other serves {}: {}; give the process all "
+                      "SMs of the device (CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, green contexts)",
+                      refused.what(), to_string(problem), others.what())};
 }
 
 }  // namespace hone

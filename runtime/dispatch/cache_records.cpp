@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include <hone/device.h>
+#include <hone/sdk/stored_policy.h>
 
 #include "cache/shipped_winners.h"
 #include "runtime/choose/stopping_rule.h"
@@ -162,21 +163,26 @@ cache::TuningRecord tuning_record(const Tuning& tuning) {
   return record;
 }
 
+std::optional<Policy> stored_policy(const Problem& problem, std::string_view text, std::int64_t block_threads,
+                                    std::int64_t max_blocks, std::string* misfit) {
+  std::string fault;
+  const std::optional<Policy> policy = problem.family->space().parse(text, &fault);
+  if (policy) {
+    const std::int64_t threads = problem.family->shape(problem, *policy).block_threads;
+    if (block_threads != threads) fault = fmt::format("its blocks have {} threads, not {}", block_threads, threads);
+    else if (max_blocks < 1) fault = fmt::format("{} blocks are no grid", max_blocks);
+  }
+  if (fault.empty()) return policy;
+  if (misfit) *misfit = fmt::format("'{}' is no policy of {}: {}", text, problem.family->name(), fault);
+  return std::nullopt;
+}
+
 std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecord& winner,
                                 const std::array<cache::RangeRecord, 3>& sizes, std::string* misfit) {
   const cache::CandidateRecord& record = winner.candidate;
-  std::string fault;
-  const std::optional<Policy> policy = problem.family->space().parse(record.policy, &fault);
-  if (policy) {
-    const std::int64_t threads = problem.family->shape(problem, *policy).block_threads;
-    if (record.block_threads != threads)
-      fault = fmt::format("its blocks have {} threads, not {}", record.block_threads, threads);
-    else if (record.max_blocks < 1) fault = fmt::format("{} blocks are no grid", record.max_blocks);
-  }
-  if (!fault.empty()) {
-    if (misfit) *misfit = fmt::format("'{}' is no policy of {}: {}", record.policy, problem.family->name(), fault);
-    return std::nullopt;
-  }
+  const std::optional<Policy> policy =
+      stored_policy(problem, record.policy, record.block_threads, record.max_blocks, misfit);
+  if (!policy) return std::nullopt;
   Winner result{.candidate = {*policy, {.max_blocks = record.max_blocks}},
                 .resources = resources_of(record),
                 .resident_blocks = record.resident_blocks,

@@ -72,8 +72,7 @@ Resolved Session::Impl::replace_refused(const Problem& problem, const LoadedPlan
     return tuning_.choose_resident(problem, capturing);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::device_lost) throw;
-    throw Error(error.code(), fmt::format("{}; and no other policy serves {}: {}", why.what(), to_string(problem),
-                                          error.what()));
+    throw without_others(problem, why, error);
   }
 }
 

@@ -84,16 +84,36 @@ std::optional<Resolved> TuningService::tune_miss(const Problem& problem, bool ha
 ChoiceCheck TuningService::check_of(const Problem& problem, bool capturing) {
   if (capturing || !tune_arguments(problem).empty()) return {};
   return [&](const ModelChoice& made) {
-    return fault_of_choice(core_.device(), problem, made.trial.candidate, made.module, core_.memo());
+    try {
+      return fault_of_choice(core_.device(), problem, made.trial.candidate, made.module, core_.memo());
+    } catch (const NotResident& refused) {
+      core_.note_refused_grid(problem, made.trial.candidate.policy, refused.what());
+      throw;
+    }
   };
 }
 
+/// Where all policies of a family wait for their blocks, there may be room for one by now.
+ModelChoice TuningService::first_choice(const Problem& problem, bool capturing) {
+  const auto choose = [&](Cooperation cooperation) {
+    return choose_by_model(*core_.device(), problem, kWorkspaceBytes, core_.memo(), check_of(problem, capturing),
+                           cooperation);
+  };
+  if (core_.cooperation() == Cooperation::allowed) return choose(Cooperation::allowed);
+  try {
+    return choose(Cooperation::refused);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::compile_failed) throw;
+  }
+  return choose(Cooperation::allowed);
+}
+
 const LoadedPlan& TuningService::choose_heuristic(const Problem& problem, bool capturing) {
-  const ModelChoice choice = choose_by_model(*core_.device(), problem, kWorkspaceBytes, core_.memo(),
-                                             check_of(problem, capturing), core_.cooperation());
+  const ModelChoice choice = first_choice(problem, capturing);
   const Winner winner = make_winner(problem, choice.trial, false);
   const LoadedPlan& plan = plans_.install(problem, winner, choice.module, capturing);
-  core_.cache().publish(problem, winner, *choice.binary, nullptr);
+  // Other processes may have room for a grid that was refused here.
+  if (core_.cooperation() == Cooperation::allowed) core_.cache().publish(problem, winner, *choice.binary, nullptr);
   core_.cache().note_miss(problem, winner.sizes, false);
   core_.count(&SessionCounters::heuristics);
   return plan;

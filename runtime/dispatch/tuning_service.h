@@ -78,6 +78,7 @@ class TuningService {
   void compile_ahead(const std::vector<Problem>& next);
   std::vector<Trial> nearby(const Problem& problem) const;
   ChoiceCheck check_of(const Problem& problem, bool capturing);
+  ModelChoice first_choice(const Problem& problem, bool capturing);
   void remember(const Tuning& tuning);
   const LoadedPlan& install(const Tuning& tuning);
   Adopted checked_for(const Problem& problem, const Tuning& tuning);

@@ -44,16 +44,16 @@ Problem call_of_segments(const Problem& problem) {
   return called;
 }
 
-/// A call of softmax or rms_norm has one accumulator and propagates NaNs. Results, pitches and the alignment of rows
-/// have one name each.
+/// Accumulators, results, pitches and the alignment of rows have one name each.
 Problem call_of_many_rows(const Problem& problem) {
   const auto& family = static_cast<const BuiltInFamily&>(*problem.family);
   Problem called = problem;
-  called.accumulator.reset();
-  called.nan = NanPolicy::propagate;
   if (called.result == called.dtype) called.result.reset();
   called.pitches = named_pitches(problem.pitches, family.rows(problem, 0).length, family.rows(problem, 1).length);
-  return with_alignment_of_rows(called, problem.alignment);
+  called = with_alignment_of_rows(called, problem.alignment);
+  // The family refuses all accumulators but its own, which has no name.
+  if (called.accumulator && family.refuse(called).empty()) called.accumulator.reset();
+  return called;
 }
 
 /// Operations are transpose, transpose_in_place, and both of pairs.
@@ -64,7 +64,11 @@ Problem call_of_transpose(const Problem& problem) {
                            .batch = problem.extents[0],
                            .in_pitch = problem.pitches[0],
                            .out_pitch = problem.pitches[1]};
-  return transpose_problem(spec, problem.alignment, problem.operation % 2 == 1);
+  Problem called = transpose_problem(spec, problem.alignment, problem.operation % 2 == 1);
+  called.accumulator = problem.accumulator;
+  if (problem.result != problem.dtype) called.result = problem.result;
+  called.nan = problem.nan;
+  return called;
 }
 
 constexpr std::string_view kShapes = "2^4..2^24:2^4x2^4..2^24:2^4@2^12..2^26";

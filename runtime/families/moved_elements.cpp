@@ -32,6 +32,7 @@ std::string MovedFamily::fault_of(const Problem& problem) const {
     return fmt::format("elements are moved by their size, whatever they mean: ask for {} instead of {}",
                        info(moved).name, info(problem.dtype).name);
   if (problem.accumulator || problem.result) return "nothing is accumulated, and the type of the elements is kept";
+  if (problem.nan != NanPolicy::propagate) return "elements are moved, NaNs with the others";
   if (std::ranges::min(problem.extents) < 1) return "every extent must be at least 1";
   return "";
 }

@@ -107,6 +107,17 @@ inline constexpr double kHalfSectors = 1.25;
 /// of 2^16 f32 in runs of 32, 128 and 256 bytes took 110, 84.0 and 82.6 µs (H100, CUDA 13.0, 2026-11-25).
 inline double traffic_of_runs(std::int64_t bytes) { return 1 + 8 / static_cast<double>(bytes); }
 
+/// The traffic of lanes that come back to the same lines of a row for each of its packs, while the other rows of their
+/// warps drive them out of L1. RMS norms of rows of 20 to 250 f16 and f32 take two lanes with 3, 9 and 13 packs each
+/// 1.0, 2.0 and 1.5 to 2.8 times as long as the best, four with 5, 7 and 19 packs 1.1, 1.2 and 2.1, eight with 4, 10 and
+/// 16 packs 1.0, 1.1 and 1.2, whatever the bytes of a pack (H100, CUDA 13.0, 2026-11-27).
+inline double traffic_of_lanes(std::int64_t packs_of_lane, std::int64_t lanes) {
+  constexpr std::int64_t kFreePacks = 3;
+  constexpr double kTrafficOfPack = 0.27;
+  const std::int64_t again = std::max<std::int64_t>(0, packs_of_lane - kFreePacks);
+  return 1 + kTrafficOfPack * static_cast<double>(again) / static_cast<double>(lanes);
+}
+
 /// Returns true if threads run one after the other, so that neither registers nor loads in flight are scarce.
 inline bool is_host(const DeviceFacts& facts) { return facts.kind == "host"; }
 

@@ -83,21 +83,17 @@ constexpr double kClusterRound = 1.5;
 constexpr double kUnevenSms = 1.08;
 
 /// The SMs of a cluster are neighbours in a GPC, and the GPCs of a GPU may have unequal numbers of SMs that work, so
-/// that a large cluster does not fit the smallest. Softmax of 256 rows of 2^20 f32 by 16, 24 and 33 clusters of 16 took
-/// 930, 852 and 814 µs, as if 7 of the 8 that 132 SMs have room for were resident (H100, CUDA 13.0, 2026-11-25). The
-/// driver was not asked, and that clusters of 8 lose one, too, is assumed.
-constexpr int kLargeCluster = 8;
+/// that clusters do not fit all of them. Softmax of 256 rows of 2^20 f32 by 16, 24 and 33 clusters of 16 took 930, 852
+/// and 814 µs, as if 7 of the 8 that 132 SMs have room for were resident, 64 rows of 2^19 f16 by clusters of 4 64 where
+/// 33 at once would take 54 (H100, CUDA 13.0, 2026-11-25 and 27). The driver was not asked, and that clusters of 8 lose
+/// one, too, is assumed.
+constexpr int kLargeCluster = 4;
+constexpr double kSmsOfClusters = 0.94;
 
 /// Where blocks are independent, a persistent grid gives each SM the same share, and all wait for the slowest; one
 /// block per tile goes to the SM that is free. Transposes of 64 to 512 µs took 1.4 to 2.5 % longer in the best
 /// persistent grid, softmax of rows of 256 µs and more 1.7 to 2.6 % (H100, CUDA 13.0, 2026-11-25).
 constexpr double kEqualShares = 1.02;
-
-/// Where a persistent grid of large clusters leaves SMs room for another block, and has rows left, nothing fills the
-/// memory's time while its clusters, which run in step, wait: 31 rows of 2^20 + 1 f16 by 8, 16 and 31 clusters of 16,
-/// two blocks of which fit an SM, take softmax 80, 69 and 60 µs, RMS norms 60, 49.5 and 51 (H100, CUDA 13.0,
-/// 2026-11-27).
-constexpr double kInStep = 1.2;
 
 /// L2 has the part kReread of what is read again while it holds little else than what was read in between, and nothing
 /// once that is nearly all of it, in shares of its size. 64 rows of 2^20 f16 take RMS norms in a pipeline of 264, 396,
@@ -108,13 +104,13 @@ constexpr double kReread = 0.55, kRereadWithin = 0.2, kNotRereadBeyond = 0.9;
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.
 constexpr double kLostPerDoubling = 0.35;
 
-/// The memory latencies of a round, in the mean over the rounds of a block. Behind the last row of a cluster no load
+/// The memory latencies of a round, in the mean over the rounds of a cluster. Behind the last row of a cluster no load
 /// waits for its blocks: the softmax of one row of 2^16 f16 takes a cluster of 16 blocks 3.5 µs, two launches of a grid
 /// 4.7 (H100, CUDA 13.0, 2026-11-26).
-double mean_round_latencies(const WorkShape& shape, std::int64_t tiles, std::int64_t blocks) {
+double mean_round_latencies(const WorkShape& shape, std::int64_t rounds) {
   if (shape.cluster_blocks == 1) return shape.round_latencies;
-  const auto rounds = static_cast<double>(divide_up(tiles, blocks));
-  return std::max(kClusterRound, (1 + (rounds - 1) * shape.round_latencies) / rounds);
+  const auto count = static_cast<double>(rounds);
+  return std::max(kClusterRound, (1 + (count - 1) * shape.round_latencies) / count);
 }
 
 /// DRAM traffic ÷ the bytes that are moved, with what L2 serves of a second reading left out.
@@ -130,12 +126,15 @@ double traffic_of(const DeviceFacts& facts, const WorkShape& shape, std::int64_t
 /// Returns what `blocks` blocks draw together in GB/s: little less than the least of what memory, the SMs that they are
 /// on, the bytes that they have in flight, and the pace of tiles of `tile_bytes` allow.
 double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, const WorkShape& shape,
-                 std::int64_t blocks, double latencies, double tile_bytes) {
+                 std::int64_t blocks, std::int64_t rounds, double tile_bytes) {
+  const double latencies = mean_round_latencies(shape, rounds);
   const auto busy_sms = static_cast<double>(std::min<std::int64_t>(blocks, facts.sm_count));
   double most = std::min(constants.bandwidth_gbps, constants.sm_bandwidth_gbps * busy_sms);
   if (shape.cluster_blocks > 1 && constants.cluster_bandwidth_gbps > 0)
     most =
         std::min(most, constants.cluster_bandwidth_gbps * static_cast<double>(divide_up(blocks, shape.cluster_blocks)));
+  if (shape.cluster_sm_gbps > 0)
+    most = 1 / std::hypot(1 / most, 1 / (shape.cluster_sm_gbps * static_cast<double>(blocks)));
   if (constants.memory_latency_us == 0) return most;
   // A block of a cluster is alone on its SM: nothing is in flight while it takes in one round and asks for the next.
   const double in_flight_gbps = static_cast<double>(blocks) * static_cast<double>(shape.bytes_in_flight_per_block) /
@@ -150,20 +149,43 @@ double rate_gbps(const DeviceFacts& facts, const ModelConstants& constants, cons
   return std::pow(sum, -1 / kSharpness);
 }
 
-/// From the first byte to the last: whole waves of blocks, and what is left over at its own, lower rate.
+/// The large clusters that have SMs to themselves; 0: clusters are small, or there are none.
+std::int64_t neighbours_of(const DeviceFacts& facts, const WorkShape& shape) {
+  if (shape.cluster_blocks < kLargeCluster) return 0;
+  return std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(kSmsOfClusters * static_cast<double>(facts.sm_count)) / shape.cluster_blocks);
+}
+
+/// The blocks that all SMs have room for.
+std::int64_t slots_of(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks) {
+  const std::int64_t neighbours = neighbours_of(facts, shape) * shape.cluster_blocks;
+  return std::int64_t{resident_blocks} * (neighbours > 0 ? neighbours : facts.sm_count);
+}
+
+/// From the first byte to the last: whole waves of blocks, and what is left over at its own, lower rate. Clusters that
+/// share their SMs with others are such a rest, too, as the memory's time of those SMs is shared: 7 and 8 rows of 2^20
+/// f16 take RMS norms 13.3 and 18.4 µs by clusters of 16 with SMs to themselves, 14.4 and 18.1 where two fit, and 31
+/// rows by 8, 16 and 31 clusters 60, 49.5 and 51 (H100, CUDA 13.0, 2026-11-27).
 double working_us(const DeviceFacts& facts, const ModelConstants& constants, const WorkShape& shape,
                   std::int64_t bytes_moved, std::int64_t tiles, std::int64_t blocks, std::int64_t slots) {
   const double bytes_per_tile =
       traffic_of(facts, shape, blocks) * static_cast<double>(bytes_moved) / static_cast<double>(tiles);
-  const double latencies = mean_round_latencies(shape, tiles, std::min(blocks, slots));
+  const std::int64_t rounds = divide_up(tiles, std::min(blocks, slots));
   const auto us = [&](std::int64_t at_once, double tiles_of_them) {
     if (tiles_of_them <= 0) return 0.0;
-    double gbps = rate_gbps(facts, constants, shape, at_once, latencies, bytes_per_tile);
+    double gbps = rate_gbps(facts, constants, shape, at_once, rounds, bytes_per_tile);
     const double share = static_cast<double>(bytes_moved) / static_cast<double>(blocks);
     if (constants.block_share_bytes > 0 && share > constants.block_share_bytes)
       gbps /= 1 + kLostPerDoubling * std::log2(share / constants.block_share_bytes);
     return tiles_of_them * bytes_per_tile / (gbps * 1e3);
   };
+  const std::int64_t neighbours = neighbours_of(facts, shape) * shape.cluster_blocks;
+  const std::int64_t second = neighbours > 0 && blocks > neighbours ? blocks % neighbours : 0;
+  if (blocks <= slots && second > 0) {
+    const double tiles_per_block = static_cast<double>(tiles) / static_cast<double>(blocks);
+    return us(blocks - second, static_cast<double>(blocks - second) * tiles_per_block) +
+           us(second, static_cast<double>(second) * tiles_per_block);
+  }
   if (blocks <= slots) {
     const std::int64_t left_over = tiles % blocks;
     return us(blocks, static_cast<double>(tiles - left_over)) + us(left_over, static_cast<double>(left_over));
@@ -174,14 +196,6 @@ double working_us(const DeviceFacts& facts, const ModelConstants& constants, con
   const std::int64_t left_over = blocks % slots;
   return us(slots, static_cast<double>(blocks - left_over) * tiles_per_block) +
          us(left_over, static_cast<double>(left_over) * tiles_per_block);
-}
-
-/// The blocks that all SMs have room for.
-std::int64_t slots_of(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks) {
-  const std::int64_t blocks = std::int64_t{resident_blocks} * facts.sm_count;
-  if (shape.cluster_blocks < kLargeCluster) return blocks;
-  const std::int64_t neighbours = facts.sm_count / shape.cluster_blocks - 1;
-  return std::max<std::int64_t>(1, neighbours) * shape.cluster_blocks * resident_blocks;
 }
 
 }  // namespace
@@ -211,10 +225,9 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   us += constants.thread_us * shape.block_threads * static_cast<double>(divide_up(blocks, facts.sm_count));
   const std::int64_t blocks_per_sm = divide_up(blocks, facts.sm_count);
   const bool is_uneven = overlaps && blocks_per_sm < resident_blocks && resident_blocks % blocks_per_sm != 0;
-  const bool runs_in_step = shape.cluster_blocks >= kLargeCluster && blocks < tiles && blocks_per_sm < resident_blocks;
   const bool has_equal_shares = shape.independent_blocks && blocks < tiles && constants.memory_latency_us > 0;
   us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots) * (is_uneven ? kUnevenSms : 1) *
-        (runs_in_step ? kInStep : 1) * (has_equal_shares ? kEqualShares : 1);
+        (has_equal_shares ? kEqualShares : 1);
   // Nothing is in flight any more while the last round is combined.
   if (constants.sm_instructions_per_ns > 0)
     us += static_cast<double>(in_flight) * shape.instructions_per_byte / (constants.sm_instructions_per_ns * 1e3);

@@ -8,24 +8,44 @@
 
 #include <filesystem>
 #include <ostream>
+#include <utility>
+#include <vector>
 
 #include "cache/maintenance/verify.h"
+#include "cache/store.h"
 #include "tuner/cache/cache_output.h"
 #include "tuner/context/cache_path.h"
 #include "tuner/text/option_values.h"
 #include "tuner/text/table.h"
+#include "tuner/winners/misfit.h"
 
 namespace hone::tuner {
 namespace {
 
 using cache::VerifyReport;
 
-void print_report(const std::filesystem::path& path, const VerifyReport& report, const Context& context) {
+/// Of a file that is damaged, none.
+std::vector<Misfit> misfits_in(const std::filesystem::path& path, const VerifyReport& report) {
+  const bool is_readable = report.schema_version > 0 && report.intact();
+  return is_readable ? misfits_of(cache::Store(path).winners()) : std::vector<Misfit>{};
+}
+
+void print_report(const std::filesystem::path& path, const VerifyReport& report, const std::vector<Misfit>& misfits,
+                  const Context& context) {
   const std::string file = printable(path.string());
   const std::string looked_at =
       fmt::format("{}, {}, {} of {}, {}", count_text(report.winners, "winner"), count_text(report.binaries, "binary"),
                   count_text(report.trials, "trial"), count_text(report.tunings, "tuning"),
                   count_text(report.devices, "device"));
+  if (!misfits.empty()) {
+    for (const Misfit& misfit : misfits)
+      context.out << printable(fmt::format("winner {} is not used: {}", misfit.id, misfit.why)) << '\n';
+    context.err << fmt::format("hone: {} of {} in {} {} not used; how to tune again is said by: hone inspect ID "
+                               "--cache {}\n",
+                               misfits.size(), count_text(report.winners, "winner"), file,
+                               misfits.size() == 1 ? "is" : "are", printable(shell_quoted(path.string())));
+    return;
+  }
   if (report.intact()) {
     context.out << fmt::format("{} is intact: {}\n", file, looked_at);
     return;
@@ -51,11 +71,14 @@ void set_up_cache_verify(CLI::App& cache, CacheVerifyOptions& options) {
 ExitCode run_cache_verify(const CacheVerifyOptions& options, const Context& context) {
   const std::filesystem::path path = cache_file(options.cache, context);
   const VerifyReport report = cache::verify(path);
+  const std::vector<Misfit> misfits = misfits_in(path, report);
   if (options.json) {
     nlohmann::ordered_json findings = nlohmann::ordered_json::array();
     for (const cache::Finding& finding : report.findings) {
       findings.push_back({{"where", finding.where}, {"what", finding.what}});
     }
+    nlohmann::ordered_json unused = nlohmann::ordered_json::array();
+    for (const Misfit& misfit : misfits) unused.push_back({{"winner", misfit.id}, {"what", misfit.why}});
     print_json({{"cache", path.string()},
                 {"intact", report.intact()},
                 {"schema_version", report.schema_version},
@@ -66,14 +89,15 @@ ExitCode run_cache_verify(const CacheVerifyOptions& options, const Context& cont
                 {"tunings", report.tunings},
                 {"trials", report.trials},
                 {"damaged", report.damaged},
-                {"findings", std::move(findings)}},
+                {"findings", std::move(findings)},
+                {"misfits", std::move(unused)}},
                context);
   } else if (report.schema_version == 0) {
     say_nothing_there(path, context);
   } else {
-    print_report(path, report, context);
+    print_report(path, report, misfits, context);
   }
-  return report.intact() ? ExitCode::ok : ExitCode::failed;
+  return report.intact() && misfits.empty() ? ExitCode::ok : ExitCode::failed;
 }
 
 }  // namespace hone::tuner

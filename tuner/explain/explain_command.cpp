@@ -33,6 +33,7 @@
 #include "tuner/text/suggest.h"
 #include "tuner/text/table.h"
 #include "tuner/winners/device_filter.h"
+#include "tuner/winners/misfit.h"
 #include "tuner/winners/parameter_effects.h"
 #include "tuner/winners/problem_winners.h"
 #include "tuner/winners/stored_facts.h"
@@ -189,6 +190,12 @@ void say_stale(const StoredWinner& stored, const Problem& problem, const std::fi
               << "\n\n";
 }
 
+void say_misfit(const StoredWinner& stored, const std::filesystem::path& cache, const Context& context) {
+  if (const std::string misfit = misfit_of(stored); !misfit.empty())
+    context.out << printable(fmt::format("Not used: {}; tune again with: {}", misfit, tune_command(stored, cache)))
+                << "\n\n";
+}
+
 void explain_untuned(const StoredWinner& stored, bool was_tried, const std::optional<Problem>& problem,
                      const std::filesystem::path& cache, const Context& context) {
   const std::string command = problem && !kernel_file_of(*problem->family).empty()
@@ -269,6 +276,7 @@ ExitCode run_explain(const ExplainOptions& options, const Context& context) {
   const auto begin_winner = [&](const StoredWinner& stored) {
     if (&stored != &winners.front()) context.out << '\n';
     if (problem && !is_of_source(stored, *problem)) say_stale(stored, *problem, path, context);
+    say_misfit(stored, path, context);
   };
   Json json{{"cache", path.string()}, {"winners", Json::array()}};
   for (const StoredWinner& stored : winners) {

@@ -25,6 +25,7 @@
 #include "tuner/text/table.h"
 #include "tuner/winners/device_filter.h"
 #include "tuner/winners/loan_regrets.h"
+#include "tuner/winners/misfit.h"
 #include "tuner/winners/winner_detail.h"
 #include "tuner/winners/winner_filter.h"
 #include "tuner/winners/winner_json.h"
@@ -215,6 +216,10 @@ ExitCode run_inspect(const InspectOptions& options, const Context& context) {
     }
   } else {
     print_winners(winners, context);
+    for (const Misfit& misfit : misfits_of(winners))
+      context.err << printable(fmt::format("hone: winner {} is not used: {}; see: hone inspect {} --cache {}",
+                                           misfit.id, misfit.why, misfit.id, shell_quoted(path.string())))
+                  << '\n';
   }
   if (all.empty() && damaged > 0) return ExitCode::cache;
   return winners.empty() && !options.filter.id.empty() ? ExitCode::usage : ExitCode::ok;

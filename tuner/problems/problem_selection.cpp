@@ -6,6 +6,7 @@
 #include <hone/kernel_family.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "tuner/problems/problem_text.h"
@@ -18,11 +19,44 @@
 namespace hone::tuner {
 namespace {
 
+/// An option that some families alone take, and how a problem has what was typed.
+struct RareOption {
+  std::string_view name;
+  std::string Selection::* typed;
+  void (*copy)(const Problem& from, Problem& to);
+  bool (*is_usual)(const Problem& problem);
+};
+
+constexpr std::array kRareOptions{
+    RareOption{"--accumulator", &Selection::accumulator,
+               [](const Problem& from, Problem& to) { to.accumulator = from.accumulator; },
+               [](const Problem& problem) { return !problem.accumulator; }},
+    RareOption{"--nan", &Selection::nan, [](const Problem& from, Problem& to) { to.nan = from.nan; },
+               [](const Problem& problem) { return problem.nan == NanPolicy::propagate; }},
+};
+
+/// True if a family has a problem with what `asked` has of the option.
+bool takes(const FamilyRow& row, const RareOption& option, const Problem& asked) {
+  Problem problem{.family = &row.family()};
+  option.copy(asked, problem);
+  for (const auto& dtype : kDTypes)
+    for (std::size_t operation = 0; operation < row.family().operations().size(); ++operation) {
+      problem.dtype = dtype.dtype;
+      problem.operation = static_cast<std::uint8_t>(operation);
+      const Problem called = row.as_called ? row.as_called(problem) : problem;
+      if (!option.is_usual(called) && refusal_of(called).empty()) return true;
+    }
+  return false;
+}
+
 /// Problems and why others are none.
 class Listing {
  public:
   explicit Listing(const Selection& selection, Families families)
-      : selection_(selection), row_(parse_family(selection.family, families)), family_(row_.family()) {}
+      : selection_(selection),
+        families_(families),
+        row_(parse_family(selection.family, families)),
+        family_(row_.family()) {}
 
   std::vector<Problem> run() {
     const auto typed_or = [](const std::optional<std::string>& typed, std::string_view usual) {
@@ -72,9 +106,10 @@ class Listing {
  private:
   void add(Problem problem, const Extents& extents) {
     problem.extents = extents;
+    const Problem asked = problem;
     if (row_.as_called) problem = row_.as_called(problem);
-    if (std::string refusal = refusal_of(problem); !refusal.empty()) {
-      refusal_ = refusal_of_kind_ = std::move(refusal);
+    if (const std::string refusal = refusal_of(problem); !refusal.empty()) {
+      refusal_ = refusal_of_kind_ = refusal + who_takes(asked);
       return;
     }
     for (const LaunchContext context : contexts_) {
@@ -88,7 +123,22 @@ class Listing {
     }
   }
 
+  /// Names the families that take an option which this one refuses.
+  std::string who_takes(const Problem& refused) const {
+    std::string text;
+    for (const RareOption& option : kRareOptions) {
+      if (option.is_usual(refused) || takes(row_, option, refused)) continue;
+      std::vector<std::string_view> names;
+      for (const FamilyRow& row : families_)
+        if (takes(row, option, refused)) names.push_back(row.family().name());
+      text += fmt::format("; {} {} is for {}", option.name, printable(selection_.*option.typed),
+                          names.empty() ? "no family" : fmt::format("{}", fmt::join(names, ", ")));
+    }
+    return text;
+  }
+
   const Selection& selection_;
+  Families families_;
   const FamilyRow& row_;
   const KernelFamily& family_;
   std::vector<LaunchContext> contexts_;

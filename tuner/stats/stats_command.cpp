@@ -88,6 +88,7 @@ void print_table(const std::vector<Json>& sessions, const Context& context) {
                {"compiled", Align::right},
                {"stale", Align::right, 1},
                {"waited", Align::right, 2},
+               {"refused", Align::right, 5},
                {"failures", Align::right}});
   for (const Json& session : sessions) {
     const Json& counters = session["counters"];
@@ -96,7 +97,7 @@ void print_table(const std::vector<Json>& sessions, const Context& context) {
                    cell(counters, "cache_hits"), cell(counters, "tunings"), cell(counters, "nearest"),
                    cell(counters, "shipped"),
                    cell(counters, "heuristics"), cell(counters, "compiles"), cell(counters, "stale_hits"),
-                   cell(counters, "waits"), cell(counters, "cache_failures")});
+                   cell(counters, "waits"), cell(counters, "refused_grids"), cell(counters, "cache_failures")});
   }
   table.print(context.out, context.environment.out_columns());
 }

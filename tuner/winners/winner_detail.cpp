@@ -20,6 +20,7 @@
 #include "tuner/text/quantities.h"
 #include "tuner/text/report.h"
 #include "tuner/text/table.h"
+#include "tuner/winners/misfit.h"
 
 namespace hone::tuner {
 namespace {
@@ -112,6 +113,8 @@ void print_candidate(const cache::StoredWinner& stored, const cache::StoredWinne
                      const std::filesystem::path& cache, std::ostream& out) {
   const cache::CandidateRecord& candidate = stored.winner.candidate;
   print_field(out, "candidate", candidate.policy);
+  if (const std::string misfit = misfit_of(stored); !misfit.empty())
+    print_field(out, "not used", fmt::format("{}; tune again with: {}", misfit, tune_command(stored, cache)));
   print_field(out, "grid",
               fmt::format("{}, {} threads each", blocks_text(candidate.max_blocks), candidate.block_threads));
   print_field(out, "resources", resources_text(candidate));
@@ -241,13 +244,17 @@ std::string measured_at_text(const cache::StoredWinner& stored) {
   return text;
 }
 
-std::string tune_command(const cache::StoredWinner& stored, const std::filesystem::path& cache) {
+Extents extents_of_class(const cache::StoredWinner& stored) {
   Extents extents = stored.winner.tuned_extents;
   for (std::size_t axis = 0; axis < extents.size(); ++axis) {
     const auto [first, last] = stored.key.problem.sizes[axis];
     if (extents[axis] < first || extents[axis] > last) extents[axis] = first + (last - first) / 2;
   }
-  const std::optional<Problem> problem = problem_of(stored.key.problem, extents);
+  return extents;
+}
+
+std::string tune_command(const cache::StoredWinner& stored, const std::filesystem::path& cache) {
+  const std::optional<Problem> problem = problem_of(stored.key.problem, extents_of_class(stored));
   const std::string arguments = problem ? tune_arguments(*problem) : "";
   if (arguments.empty()) return "Session::tune()";  // of a program's own family
   const std::string& objective = stored.key.problem.objective;

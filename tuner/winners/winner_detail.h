@@ -35,6 +35,9 @@ std::string sizes_text(const cache::StoredWinner& stored, const std::array<cache
 /// "1024", "8192 × 64": the extents at which the winner was measured.
 std::string measured_at_text(const cache::StoredWinner& stored);
 
+/// The extents that the winner was tuned at, or others of its class where those are not in it.
+Extents extents_of_class(const cache::StoredWinner& stored);
+
 /// "hone tune --op sum --dtype f32 --size 1000 --cache …": what measures the class of a winner of the cache file; with
 /// --again where it was tuned here.
 std::string tune_command(const cache::StoredWinner& stored, const std::filesystem::path& cache);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tuner/winners/misfit.h"
 #include "tuner/winners/winner_detail.h"
 
 namespace hone::tuner {
@@ -62,6 +63,8 @@ Json to_json(const cache::StoredWinner& stored, const cache::StoredWinner* measu
   const std::string_view how = how_text(stored);
   const auto here = [&](auto value) { return how == "tuned" ? Json(value) : Json(nullptr); };
   json["how"] = how;
+  const std::string misfit = misfit_of(stored);
+  json["misfit"] = misfit.empty() ? Json(nullptr) : Json(misfit);
   json["tuned"] = stored.winner.tuned;
   json["lender"] = how == "nearest" || how == "shipped" ? Json(stored.winner.lender) : Json(nullptr);
   json["tuned_extents"] = how == "heuristic" ? Json(nullptr) : Json(stored.winner.tuned_extents);

@@ -21,6 +21,11 @@
 
 namespace hone::rms_norm {
 
+/// What an SM of a cluster draws of rows that it reads and writes in turn: two rows of 2^20 f16 by clusters of 16
+/// blocks take 7.6 µs, four 10.2, six 11.9 and seven 13.3, by clusters of 8 two take 12.5 and eight 18 to 20 (H100,
+/// CUDA 13.0, 2026-11-27).
+inline constexpr double kClusterSmGbps = 56;
+
 inline bool has_weight(const Problem& problem) { return problem.operation % 2 == 1; }
 inline bool has_residual(const Problem& problem) { return problem.operation >= 2; }
 inline double eps_of(const Problem& problem) { return problem.scalars[0].value_or(RmsNormSpec::kUsualEps); }
@@ -152,13 +157,19 @@ struct Layout : RmsNormPolicy {
     return 2 * (divide_up(tile_rows * columns * element_bytes(problem), kMaxAlignment) + 1) * kMaxAlignment;
   }
 
-  /// The traffic of lanes that take less than a row at a time. Threads with a row each read and write half a sector of
-  /// 32 bytes, and come back for the rest when others have driven it out of L1: 2^20 rows of 64 f16 take 422 µs so, 205
-  /// with two lanes a row and 182 with four; of f32, without a residual, 2.3 times as long as with 16 (H100, CUDA 13.0,
-  /// 2026-11-25).
-  double traffic_of_lanes() const {
-    if (scope != Scope::warp || is_in_tiles() || packs <= threads_per_row) return 1;
-    return threads_per_row == 1 ? 2.2 : traffic_of_runs(threads_per_row * pack_bytes);
+  bool is_in_lanes() const { return scope == Scope::warp && !is_in_tiles(); }
+
+  /// The instructions of an element in lanes: those of a row for each of them, of its packs, which rows may not fill,
+  /// and of their elements. 2^19 rows of 50 f16 take 32 lanes 48.7 µs, 16 lanes 37.6 and 8 lanes 36.6, 2^18 of 100 f16
+  /// 32 lanes 36.9 and 16 lanes 35.9 (H100, CUDA 13.0, 2026-11-27).
+  double lane_instructions() const {
+    constexpr double kRow = 58, kPack = 5, kElement = 5.5, kOfWeight = 4, kOfResidual = 4;
+    const auto elements = static_cast<double>(pack_bytes / element_bytes(problem));
+    const double of_element =
+        kElement + (has_weight(problem) ? kOfWeight : 0) + (has_residual(problem) ? kOfResidual : 0);
+    const double of_pack = kPack * static_cast<double>(streams) + of_element * elements;
+    return static_cast<double>(row_threads) * (kRow + packs_per_thread * of_pack) /
+           static_cast<double>(at_least_one(problem.extents[1]));
   }
 
   /// The registers of what a thread holds while rows are loaded, weights included.
@@ -255,14 +266,17 @@ struct Layout : RmsNormPolicy {
                     .launches = row_chunks().launches(),
                     .cooperative = is_held(),
                     .traffic = (1 + read_twice / static_cast<double>(2 * streams)) *  // as many arrays are written
-                               traffic_of_lanes(),
+                               (is_in_lanes() ? traffic_of_lanes(divide_up(packs, row_threads), row_threads) : 1),
                     .independent_blocks = scope != Scope::grid,
                     .pipeline_fill_latencies = exposed_latencies(),
                     .thread_gbps = static_cast<double>(2 * streams * element_bytes(problem)) / element_ns()};
+    const auto bytes_of_element = static_cast<double>(2 * streams * element_bytes(problem));
+    if (is_in_lanes()) shape.instructions_per_byte = lane_instructions() / bytes_of_element;
     if (is_in_tiles()) {
       shape.round_latencies = kTileRoundLatencies;
-      shape.instructions_per_byte = tile_instructions() / static_cast<double>(2 * element_bytes(problem));
+      shape.instructions_per_byte = tile_instructions() / bytes_of_element;
     }
+    if (scope == Scope::cluster) shape.cluster_sm_gbps = kClusterSmGbps;
     constexpr double kItemLatencies = 2.4;  // of a pipeline
     row_chunks().add_to(shape, shape.traffic - 1, problem.extents[1] * element_bytes(problem), kItemLatencies);
     if (is_held()) {

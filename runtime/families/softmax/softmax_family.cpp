@@ -25,6 +25,11 @@ constexpr std::int64_t kLeastBytesPerBlock = 4096;
 /// day).
 constexpr double kExchangeLatencies = 0.5, kExchangeLatenciesOfBlock = 0.3;
 
+/// The memory latencies of a row in registers that begins anywhere: the elements outside of its packs are loaded behind
+/// them, and nothing else is in flight meanwhile. 32, 48 and 96 rows of 700001 f16 take clusters of 16 blocks of 1024
+/// threads 48, 69 and 128 µs, 64 and 100 of 524288 64 and 95 (H100, CUDA 13.0, 2026-11-27).
+constexpr double kSinglesLatencies = 3;
+
 /// The instructions of an element, of which an exponential counts eight (16 a cycle), where a row is held between the
 /// two passes: one row of 2^16 f16 takes a block of 1024 threads 8.3 µs, of which loading and writing 128 KiB each are
 /// 3.6, and eight of 2^20 take clusters of eight such blocks 23.9 µs, a grid 19.8 (H100, CUDA 13.0, 2026-11-26).
@@ -32,8 +37,14 @@ constexpr double kElementInstructions = 22;
 
 /// The same in tiles, by SASS of sm_90, and those of a row for each of its lanes: of threads with rows to themselves,
 /// for whose columns there is code, and of others. 1000003 rows of 7 f16 take threads with rows to themselves 11.1 µs,
-/// two lanes 17, four 31 and eight 38 (the model's grids, H100, CUDA 13.0, 2026-11-27).
-constexpr double kUnrolledInstructions = 16, kUnrolledRowInstructions = 25, kLaneInstructions = 60;
+/// two lanes 17, four 31 and eight 38, 2^19 rows of 50 f16 four lanes 39.1, eight 42.9, 16 54.8 and 32 80.3 (the
+/// model's grids, H100, CUDA 13.0, 2026-11-27).
+constexpr double kUnrolledInstructions = 16, kUnrolledRowInstructions = 25, kLaneInstructions = 100;
+
+/// Those of a row for each lane that holds packs of it, which the row may not fill, and where rows begin anywhere: 2^17
+/// rows of 200 f16 take 32 lanes 43.5 µs and 16 lanes 36.7, 2^19 of 50 f16 8 lanes 66, 2^18 of 100 f16 44 (H100, CUDA
+/// 13.0, 2026-11-27).
+constexpr double kGroupInstructions = 120, kMisalignedGroupInstructions = 270;
 
 /// The memory latencies of an item of a pipeline (RowChunks::add_to()).
 constexpr double kItemLatencies = 3.4;
@@ -105,8 +116,12 @@ struct Layout : SoftmaxRowLayout {
   }
 
   double element_instructions() const {
-    if (!is_in_tiles()) return kElementInstructions;
     const auto of_row = static_cast<double>(center_columns);
+    if (is_group())
+      return threads_per_row *
+             (kElementInstructions * static_cast<double>(row_packs * traits.pack_elements) +
+              (is_aligned ? kGroupInstructions : kMisalignedGroupInstructions)) / of_row;
+    if (!is_in_tiles()) return kElementInstructions;
     if (unrolls_rows()) return kUnrolledInstructions + kUnrolledRowInstructions / of_row;
     return kElementInstructions + kLaneInstructions * threads_per_row / of_row;
   }
@@ -122,6 +137,8 @@ struct Layout : SoftmaxRowLayout {
       shape.round_latencies = kClusterLatencies;
       if (is_in_shared())
         shape.pipeline_fill_latencies = kExchangeLatencies + kExchangeLatenciesOfBlock * cluster_blocks;
+      else if (!is_aligned)
+        shape.pipeline_fill_latencies = kSinglesLatencies;
     }
     if (scope != Scope::grid)
       shape.instructions_per_byte = element_instructions() / static_cast<double>(traits.in_bytes + traits.out_bytes);
@@ -136,6 +153,7 @@ struct Layout : SoftmaxRowLayout {
       if (is_in_tiles()) shape.round_latencies = kTileRoundLatencies;
       // A lane that has a row to itself reads and writes half a sector of 32 bytes at a time.
       if (threads_per_row == 1 && row_packs > 1) shape.traffic = kHalfSectors;
+      if (is_group()) shape.traffic = std::max(shape.traffic, traffic_of_lanes(row_packs, threads_per_row));
     } else {
       const std::int64_t all = at_least_one(packs()), held = std::min(all, held_packs(all));
       constexpr std::int64_t kTile = 4;  // of softmax_shares.cuh, as in the next line

@@ -78,6 +78,10 @@ struct WorkShape {
   /// The most that a thread takes through its registers, loads and stores together; 0: loads and stores alone limit it.
   double thread_gbps = 0;
 
+  /// What each SM of a cluster draws whose blocks load and store in turn, so that memory idles meanwhile where clusters
+  /// are few; 0: they do not.
+  double cluster_sm_gbps = 0;
+
   /// The instructions that a thread issues for each byte that it loads, as far as they are not hidden behind loads; 0:
   /// too few to count.
   double instructions_per_byte = 0;

@@ -106,6 +106,41 @@ TEST_F(RefusedGridTest, WithoutAStoredTuningTheModelChoosesAmongTheOthers) {
   EXPECT_THAT(said_, SizeIs(1));
 }
 
+TEST_F(RefusedGridTest, AnUntunedCallGoesOnWithWhatIsLeftWhenTheFirstChoicesAreRefused) {
+  // The first choices of the model: so many that fail for another reason would fail the call.
+  family_ = TotalFamily({.space = ParameterSpace{{{"threads", {128, 256, 512, 1024}}, {"work", {1, 4}},
+                                                  {"finish", {0}, {"alone"}}}},
+                         .cooperative_work = 4});
+  device_->has_room = false;
+  Session session(device_, telling());
+  const Choice choice = launch(session);
+  EXPECT_EQ(choice.source, ChoiceSource::heuristic);
+  EXPECT_FALSE(is_cooperative(choice));
+  EXPECT_EQ(device_->refusals(), 1);
+  EXPECT_EQ(session.counters().refused_grids, 1u);
+  ASSERT_THAT(said_, SizeIs(1));
+  EXPECT_THAT(said_[0], Names("work=4", "no room for"));
+  device_->has_room = true;
+  Session with_room(device_, telling());
+  EXPECT_TRUE(is_cooperative(launch(with_room))) << "what serves instead is not stored";
+}
+
+TEST_F(RefusedGridTest, AnUntunedCallThatNothingElseServesFailsUntilThereIsRoom) {
+  family_ = TotalFamily({.space = ParameterSpace{{{"threads", {128, 256}}, {"work", {4}}, {"finish", {0}, {"alone"}}}},
+                         .cooperative_work = 4});
+  device_->has_room = false;
+  Session session(device_, telling());
+  for (int i = 0; i < 2; ++i) {
+    try {
+      launch(session);
+      FAIL() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::device_failed);
+      EXPECT_THAT(error.what(), Names("no room for", "n=1000", "all SMs"));
+    }
+  }
+}
+
 TEST_F(RefusedGridTest, AfterARefusalNoOtherClassGetsSuchAWinner) {
   tune();
   {
@@ -233,8 +268,8 @@ TEST_F(RefusedGridTest, WithoutAnotherPolicyTheRefusalIsTheError) {
     launch(session);
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::compile_failed);
-    EXPECT_THAT(error.what(), Names("no room for 8 blocks", "no other policy"));
+    EXPECT_EQ(error.code(), ErrorCode::device_failed);
+    EXPECT_THAT(error.what(), Names("no room for 8 blocks", "no policy whose blocks do not wait", "all SMs"));
   }
 }
 

@@ -185,16 +185,42 @@ TEST(Model, ACounterThatAllBlocksIncrementSetsThePaceOfTheirTiles) {
   EXPECT_NEAR(work.on(facts, 528).us(), 100000 * latency_us, 0.01 * 100000 * latency_us);
 }
 
-TEST(Model, ClustersThatRunInStepLeaveMemoryIdleWhereSmsHaveRoomForOthers) {
-  constexpr std::int64_t kBlocks = 64;
-  const auto us = [](std::int64_t tiles, int resident) {
-    Work work(tiles);
-    work.shape.cluster_blocks = 8;
-    work.shape.bytes_in_flight_per_block = kTileBytes;
-    return work.on(h100_facts(), kBlocks, resident).us();
+/// What clusters of 16 blocks take that have one tile each.
+double us_of_clusters(std::int64_t clusters, int resident) {
+  constexpr int kBlocks = 16;
+  Work work(clusters * kBlocks);
+  work.shape.cluster_blocks = kBlocks;
+  work.shape.bytes_in_flight_per_block = kTileBytes;
+  return work.on(h100_facts(), clusters * kBlocks, resident).us();
+}
+
+TEST(Model, AClusterThatSharesItsSmsWithAnotherSharesTheirMemory) {
+  const double seventh_us = us_of_clusters(7, 2) - us_of_clusters(6, 2);
+  EXPECT_GT(us_of_clusters(8, 2) - us_of_clusters(7, 2), 2 * seventh_us) << "seven have SMs to themselves";
+  EXPECT_NEAR(us_of_clusters(8, 2), us_of_clusters(8, 1), 0.1 * us_of_clusters(8, 1)) << "as if it came behind them";
+  EXPECT_LT(us_of_clusters(14, 2), 2 * us_of_clusters(7, 2));
+}
+
+TEST(Model, FewClustersThatLoadAndStoreInTurnDoNotReachTheRateOfMemory) {
+  const auto us = [](std::int64_t clusters, double sm_gbps) {
+    Work work(clusters * 16);
+    work.shape.cluster_blocks = 16;
+    work.shape.bytes_in_flight_per_block = 4 * kTileBytes;
+    work.shape.cluster_sm_gbps = sm_gbps;
+    return work.on(h100_facts(), clusters * 16, 1).us() - Work(0).on(h100_facts(), 16, 1).us();
   };
-  EXPECT_GT(us(8 * kBlocks, 2), 1.15 * us(8 * kBlocks, 1));
-  EXPECT_EQ(us(kBlocks, 2), us(kBlocks, 1)) << "no round follows";
+  EXPECT_GT(us(2, 50), 1.4 * us(2, 0));
+  EXPECT_GT(us(4, 50), 1.2 * us(4, 0));
+  EXPECT_LT(us(7, 50), 1.2 * us(7, 0));
+}
+
+TEST(Model, SomeSmsAreInNoCluster) {
+  const auto us = [](std::int64_t blocks) {
+    Work work(blocks);
+    work.shape.cluster_blocks = 4;
+    return work.on(h100_facts(), blocks, 1).us();
+  };
+  EXPECT_GT(us(128), 1.5 * us(124)) << "31 clusters are resident";
 }
 
 TEST(Model, BlocksThatSmsCannotShareAlikeCost) {

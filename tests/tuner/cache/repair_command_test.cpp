@@ -1,4 +1,7 @@
 // hone cache verify and repair.
+#include <hone/kernel_family.h>
+#include <hone/reduce_spec.h>
+
 #include "tests/support/names.h"
 #include "tests/tuner/cache/cache_command_fixture.h"
 
@@ -49,6 +52,23 @@ TEST_F(CacheRepairCommand, DamageIsListedAndCode1) {
   const nlohmann::json report = json({"verify"});
   EXPECT_EQ(report["damaged"], 3);
   EXPECT_EQ(report["findings"].size(), 3u);
+}
+
+TEST_F(CacheRepairCommand, WinnersWhosePolicyTheirFamilyDoesNotHaveAreListedAndCode1) {
+  cache::Publication publication = cache::numbered(6);
+  publication.key.problem.operation = "sum";
+  publication.key.problem.sizes[2] = {1, 1};
+  publication.winner.tuned_extents = {512, 1, 1};
+  publication.key.toolchain.family_digest = family_digest(reduce_family());
+  publication.winner.candidate.policy = "bogus";
+  put(file_, publication, kTime);
+  const CommandRun run = hone({"verify"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.out, Names("winner 7 is not used", "'bogus' is no policy of reduce"));
+  EXPECT_THAT(run.err, Names("1 of 7 winners", "hone inspect ID --cache " + file_.native()));
+  const nlohmann::json report = json({"verify"});
+  EXPECT_EQ(report["damaged"], 0);
+  EXPECT_EQ(report["misfits"][0]["winner"], 7);
 }
 
 TEST_F(CacheRepairCommand, SavesTheRestAndSaysWhatWasLost) {

@@ -5,6 +5,9 @@
 #include <iterator>
 #include <sstream>
 
+#include <hone/kernel_family.h>
+#include <hone/reduce_spec.h>
+
 #include "tests/support/names.h"
 #include "tests/tuner/report/report_fixture.h"
 #include "tuner/text/table.h"
@@ -41,6 +44,15 @@ TEST_F(ExplainTest, TenLinesComeFirst) {
   EXPECT_THAT(first, HasLine("never tried", "block_threads=1024", "pruned"));
   EXPECT_THAT(first, HasLine("gain", "1.34× as fast", "1.03× as fast"));
   EXPECT_THAT(first, HasLine("found", "6 of 8 candidates"));
+}
+
+TEST_F(ExplainTest, AWinnerWhosePolicyTheFamilyDoesNotHaveIsNotUsed) {
+  cache::Publication sum = tuned_sum(28);
+  sum.key.toolchain.family_digest = family_digest(reduce_family());
+  sum.winner.candidate.policy += " extra=1";
+  store_.publish(sum);
+  EXPECT_THAT(explain({"1"}), ::testing::StartsWith("Not used: '"));
+  EXPECT_THAT(explain({"1"}), Names("is no policy of reduce", "extra=1", "hone tune reduce --op sum"));
 }
 
 TEST_F(ExplainTest, AWinnerThatIsFasterThanItsRooflineTakesNoLess) {

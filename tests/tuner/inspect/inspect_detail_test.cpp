@@ -1,6 +1,8 @@
 // hone inspect of one winner: its resources, its runners-up, and what was rejected.
 #include <gmock/gmock.h>
 
+#include <hone/kernel_family.h>
+#include <hone/reduce_spec.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/names.h"
@@ -62,6 +64,19 @@ TEST_F(InspectTest, ShowsOneWinnerInDetail) {
             "  count  verdict   reason\n"
             "      2  rejected  spills: … bytes of local memory per thread\n"
             "      1  failed    it did not compile\n");
+}
+
+TEST_F(InspectTest, AWinnerWhosePolicyTheFamilyDoesNotHaveIsNotUsed) {
+  cache::Publication publication = tuned_sum();
+  publication.winner.candidate.policy = "block_threads=512 vector_bytes=16 unroll=5 tail=warp finish=last_block";
+  store_.publish(publication);
+  EXPECT_THAT(inspect().err, "") << "sessions do not look at rows of another source of the kernel";
+  publication.key.toolchain.family_digest = family_digest(reduce_family());
+  store_.publish(publication);
+  EXPECT_THAT(inspect().err, Names("winner 2 is not used", "'unroll=5", "no policy of reduce", "hone inspect 2"));
+  EXPECT_THAT(inspect({"2"}).out, HasLine("not used", "'unroll=5", "hone tune reduce --op sum", "--again"));
+  EXPECT_THAT(json({"2"})[0]["misfit"].get<std::string>(), Names("'unroll=5"));
+  EXPECT_EQ(json({"1"})[0]["misfit"], nullptr);
 }
 
 TEST_F(InspectTest, ProblemsNameAWinnerAsIdsDo) {

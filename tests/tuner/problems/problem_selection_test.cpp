@@ -49,9 +49,9 @@ std::vector<Extents> selected_extents(const Selection& selection) {
   return extents;
 }
 
-std::string refusal(const Selection& selection) {
+std::string refusal(const Selection& selection, Families families = kFamilies) {
   try {
-    selected_extents(selection);
+    list_problems(selection, families);
   } catch (const CommandError& error) {
     EXPECT_EQ(error.code(), ExitCode::usage);
     return error.what();
@@ -118,6 +118,19 @@ TEST(ListProblems, NumericsAreThoseThatTheFamilyOffers) {
   EXPECT_THAT(refusal({.family = "line", .numerics = "exact"}), Names("'exact'", "fast", "reproducible"));
   const Problem extreme = list_problems({.ops = "max", .sizes = "8", .numerics = "reproducible"}).front();
   EXPECT_EQ(extreme.numerics, Numerics::fast) << "the same in any order";
+}
+
+TEST(ListProblems, WhatAFamilyRefusesIsSaidWithTheFamiliesThatTakeIt) {
+  const Families families = built_in_families();
+  for (const char* family : {"softmax", "softmax_columns", "rms_norm", "transpose", "copy"}) {
+    EXPECT_THAT(refusal({.family = family, .sizes = "8x8", .accumulator = "f64"}, families),
+                Names(family, "--accumulator f64 is for reduce, reduce_rows, reduce_columns"));
+    EXPECT_THAT(refusal({.family = family, .sizes = "8x8", .nan = "ignore"}, families),
+                Names(family, "--nan ignore is for reduce, reduce_rows, reduce_columns"));
+  }
+  EXPECT_THAT(refusal({.family = "transpose", .sizes = "8x8", .result = "f64"}, families), Names("transpose", "kept"));
+  const Problem named = list_problems({.family = "softmax", .dtypes = "f16", .accumulator = "f32"}, families).front();
+  EXPECT_EQ(named.accumulator, std::nullopt) << "its own";
 }
 
 TEST(ProblemText, ShapesHaveLabelsAndSurviveJson) {

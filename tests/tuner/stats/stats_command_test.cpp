@@ -41,7 +41,7 @@ TEST(Stats, AreThoseOfSessionsThatLive) {
     EXPECT_EQ(sessions[0].at("counters").at("tunings"), 0);
     EXPECT_EQ(sessions[0].at("counters").at("last_cache_failure"), "");
     const CommandRun table = run_hone({"stats", "--folder", folder.path().string()});
-    EXPECT_THAT(table.out, Names("process", "shipped", std::to_string(getpid()), "host"));
+    EXPECT_THAT(table.out, Names("process", "shipped", "refused", std::to_string(getpid()), "host"));
   }
   EXPECT_TRUE(sessions_in(folder.path()).empty());
 }
