@@ -49,7 +49,7 @@ namespace hone {
 template <class Kernel, unsigned kThreads, unsigned kTurns, unsigned kTile>
 struct RowHeld : HeldParts<Kernel, kThreads, kTurns> {
   using Parts = HeldParts<Kernel, kThreads, kTurns>;
-  using typename Parts::Chunk, typename Parts::Index, typename Parts::InPack, typename Parts::Part;
+  using typename Parts::Chunk, typename Parts::Copy, typename Parts::Index, typename Parts::InPack, typename Parts::Part;
   using typename Parts::Roles, typename Parts::Shared, typename Parts::Slot, typename Parts::State;
   using Parts::all, Parts::arguments, Parts::kMostRows, Parts::rows, Parts::shared;
   static constexpr unsigned kRing = 2 * kMostRows;
@@ -57,41 +57,48 @@ struct RowHeld : HeldParts<Kernel, kThreads, kTurns> {
 
   /// A few chunks are in flight: with all of the ring, the chunks that everybody waits for would come late.
   __device__ void load_rows() const {
-    Slot slot{.phase = 1}, landing;
+    const unsigned long long last_use = last_use_policy(), reuse = reuse_policy();
+    Copy copy{arguments, {.phase = 1}, {.phase = 1}}, landing{arguments};
     unsigned in_flight = 0;
 #pragma unroll 1
     for (unsigned r = 0; r < rows; ++r) {
       const Part part = this->part(r, 0);
 #pragma unroll 1
-      for (unsigned c = 0; c < arguments.chunks; ++c, slot.advance(arguments.slots)) {
+      do {
         if (in_flight == arguments.lag) {
-          wait_for_phase(shared.landed + landing.number, landing.phase);
-          landing.advance(arguments.slots);
+          wait_for_phase(shared.landed + landing.slot(), landing.phase());
+          landing.advance();
         } else {
           ++in_flight;
         }
-        wait_for_phase(shared.freed + slot.number, slot.phase);
-        const Index begin = part.begin + c * arguments.slot_packs;
+        wait_for_phase(shared.freed + copy.slot(), copy.phase());
+        const Index begin = part.begin + copy.chunk() * arguments.slot_packs;
         const Index end = begin + arguments.slot_packs < part.end ? begin + arguments.slot_packs : part.end;
         const Index first = begin < part.before ? part.before : begin;
-        unsigned long long* const landed = shared.landed + slot.number;
+        unsigned long long* const landed = shared.landed + copy.slot();
         if (first < end)
-          arrive_with_bulk_copy(Parts::packs_of(slot.number, arguments.slot_packs) + (first - begin),
+          arrive_with_bulk_copy(Parts::packs_of(copy.slot(), arguments.slot_packs) + (first - begin),
                                 part.row.address(first - part.before),
-                                static_cast<unsigned>(end - first) * sizeof(InPack), landed);
+                                static_cast<unsigned>(end - first) * sizeof(InPack), landed,
+                                copy.is_last_use() ? last_use : reuse);
         else arrive(landed);
-      }
+      } while (!copy.advance());
     }
   }
 
   __device__ void sum_rows(unsigned turn, unsigned thread) const {
     const unsigned warp = thread / kWarpThreads;
+    Slot passing;
     this->for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
       auto sums = Kernel::sums_of_singles(part.row, all);
-      this->for_chunks(slot, part, thread, [&](const Chunk& chunk, unsigned) {
+      this->for_held(slot, part, thread, [&](const Chunk& chunk, unsigned) {
         Kernel::template add_held<kTile>(sums, chunk, all);
       });
+      this->for_passing(passing, part, thread, false, [&](const Chunk& chunk) {
+        Kernel::template add_held<kTile>(sums, chunk, all);
+      });
+      passing.skip(arguments.passing_slots, this->passing_chunks());  // which are written
       const State state = Kernel::op(all).template in_all_lanes<kWarpThreads>(Kernel::state_of(sums, all));
       __syncwarp();
       if (thread % kWarpThreads == 0) {
@@ -161,16 +168,20 @@ struct RowHeld : HeldParts<Kernel, kThreads, kTurns> {
   }
 
   __device__ void write_rows(unsigned turn, unsigned thread) const {
+    Slot passing;
     this->for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
-      this->wait_for_chunk(slot);
+      wait_for_phase(shared.landed + slot.number, slot.phase);
       wait_for_phase(shared.combined + r % kMostRows, r / kMostRows % 2);
       const typename Kernel::Results results = Kernel::results_of(shared.of_row[r % kMostRows], all);
       part.row.write_singles(results);
-      this->for_chunks(slot, part, thread, [&](const Chunk& chunk, unsigned of_slot) {
+      passing.skip(arguments.passing_slots, this->passing_chunks());  // which are added up
+      this->for_passing(passing, part, thread, true, [&](const Chunk& chunk) {
         Kernel::template write_held<kTile>(chunk, results);
-        __syncwarp();
-        if (thread % kWarpThreads == 0) arrive(shared.freed + of_slot);
+      });
+      this->for_held(slot, part, thread, [&](const Chunk& chunk, unsigned of_slot) {
+        Kernel::template write_held<kTile>(chunk, results);
+        this->free(of_slot, thread);
       });
     });
   }
