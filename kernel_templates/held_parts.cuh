@@ -1,7 +1,8 @@
 // HeldParts: the parts of rows that a block of row_held.cuh holds, in chunks in a ring of dynamic shared memory.
 //
 // Chunk after chunk of row after row takes the next slot of the ring, which has `slots` slots of `slot_packs` packs. A
-// part has `chunks` chunks, the same number in each row; those behind the end of a row are empty.
+// part has `chunks` chunks, the same number in each row; those behind the end of a row are empty. If the ring has room
+// for `held_chunks` of them only, the others pass through a ring of `passing_slots` slots behind it, twice.
 #pragma once
 
 #include "bulk_copy.cuh"
@@ -85,29 +86,6 @@ struct HeldParts {
       number += by;
       phase ^= number / slots % 2;
       number %= slots;
-    }
-  };
-
-  /// The copies of a row one after the other: its chunks, and those that pass once more, the last of them first.
-  struct Copy {
-    const typename Kernel::Arguments& arguments;
-    Slot held, passing;
-    unsigned number = 0;
-
-    __device__ bool is_held() const { return number < arguments.held_chunks; }
-    __device__ bool is_again() const { return number >= arguments.chunks; }
-    __device__ bool is_last_use() const { return is_held() || is_again(); }
-    __device__ unsigned chunk() const { return is_again() ? 2 * arguments.chunks - 1 - number : number; }
-    __device__ unsigned slot() const { return is_held() ? held.number : arguments.slots + passing.number; }
-    __device__ unsigned phase() const { return is_held() ? held.phase : passing.phase; }
-
-    /// Returns true behind the last copy of a row.
-    __device__ bool advance() {
-      if (is_held()) held.advance(arguments.slots);
-      else passing.advance(arguments.passing_slots);
-      if (++number < 2 * arguments.chunks - arguments.held_chunks) return false;
-      number = 0;
-      return true;
     }
   };
 
