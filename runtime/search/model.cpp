@@ -105,6 +105,9 @@ constexpr double kInStep = 1.2;
 /// candidates of pipelines (H100, CUDA 13.0, 2026-11-27).
 constexpr double kReread = 0.55, kRereadWithin = 0.2, kNotRereadBeyond = 0.9;
 
+/// kReread of rows that are held in part: what is not read again is evicted first (fitted to 5 problems of held_rows).
+constexpr double kHeldReread = 0.75;
+
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.
 constexpr double kLostPerDoubling = 0.35;
 
@@ -142,7 +145,7 @@ double traffic_of(const DeviceFacts& facts, const WorkShape& shape, std::int64_t
                       static_cast<double>(shape.reread_distance_tiles * blocks * shape.bytes_in_flight_per_block);
   const double share_of_l2 = kept / static_cast<double>(facts.l2_bytes);
   const double hits = std::clamp((kNotRereadBeyond - share_of_l2) / (kNotRereadBeyond - kRereadWithin), 0.0, 1.0);
-  return traffic - reread * kReread * hits;
+  return traffic - reread * (is_held ? kHeldReread : kReread) * hits;
 }
 
 /// The memory latencies of held rows in which blocks wait for each other with little in flight: few where they hold as

@@ -265,13 +265,7 @@ struct Layout : RmsNormPolicy {
     }
     constexpr double kItemLatencies = 2.4;  // of a pipeline
     row_chunks().add_to(shape, shape.traffic - 1, problem.extents[1] * element_bytes(problem), kItemLatencies);
-    if (is_held()) {
-      // 16 rows of 3000017 f16 and f32 take 86 and 163 µs, more than softmax. With weights, all policies take as much
-      // longer than their loads let expect: 31 of 1048577 f32 117 µs so and 130 by clusters (H100, CUDA 13.0, 2026-11-27).
-      constexpr double kUnweightedTraffic = 1.1;
-      if (!has_weight(problem)) shape.traffic = kUnweightedTraffic;
-      held_rows(problem.extents[1], 1).add_to(shape, rows, 0.5);  // as much is written
-    }
+    if (is_held()) held_rows(problem.extents[1], 1).add_to(shape, rows, 0.5);  // as much is written
     return shape;
   }
 

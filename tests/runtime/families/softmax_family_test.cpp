@@ -202,7 +202,8 @@ TEST(SoftmaxFamily, AGridHoldsWhatTheSharedMemoryOfAllSmsHolds) {
   const auto why = [](const Problem& problem, const DeviceFacts& facts, std::string_view ring = "216",
                       int row_groups = 1) {
     const std::string text = fmt::format(
-        "scope=grid combine=held ring_kib={} row_groups={} block_threads=512 packs_per_thread=4 min_blocks=1", ring, row_groups);
+        "scope=grid combine=held ring_kib={} row_groups={} block_threads=512 packs_per_thread=4 min_blocks=1", ring,
+        row_groups);
     return softmax_family().is_valid(problem, softmax_family().space().parse(text).value(), facts).text();
   };
   EXPECT_EQ(why(rows_of(64, 1 << 20), h100_facts()), "");
