@@ -124,8 +124,8 @@ inline constexpr std::array<PruneRule<View>, 6> kHeldRules{{
     {"nothing can be loaded while blocks wait for each other", kNotMeasured,
      [](const View& v) { return v.is_held() && !v.held_rows_of_all_sms().have_room(); }},
     {"so little of a row is held that two kernels, which have more threads, may as well read it twice",
-     "softmax of 4 x 2^24 f32, of which 31 % are held, takes 250 µs so and 278 by two kernels, of 1 x 10^8, of which 5 "
-     "% are, 418 and 430 (H100, CUDA 13.0, 2026-11-27)",
+     "softmax of 4 x 2^24 f32, of which a third is held, takes 250 µs so and 278 by two kernels, of 1 x 10^8, of which "
+     "5 % are, 418 and 430; the bound between them was not measured (H100, CUDA 13.0, 2026-11-27)",
      [](const View& v) {
        if (!v.is_held()) return false;
        const HeldRows held = v.held_rows_of_all_sms();
