@@ -28,7 +28,10 @@ inline void wait_for_phase(unsigned long long* barrier, unsigned parity) {
   }
   __threadfence_block();
 }
-inline void arrive_with_bulk_copy(void* to, const void* from, unsigned bytes, unsigned long long* barrier) {
+inline unsigned long long last_use_policy() { return 0; }
+inline unsigned long long reuse_policy() { return 0; }
+inline void arrive_with_bulk_copy(void* to, const void* from, unsigned bytes, unsigned long long* barrier,
+                                  unsigned long long) {
   memcpy(to, from, bytes);
   arrive(barrier);
 }
@@ -49,13 +52,26 @@ __device__ inline void arrive(unsigned long long* barrier) {
 
 __device__ inline void wait_for_phase(unsigned long long* barrier, unsigned parity) { wait_for_bytes(barrier, parity); }
 
+/// The policies of L2 for bytes that are read for the last time, and for others.
+__device__ inline unsigned long long last_use_policy() {
+  unsigned long long policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+__device__ inline unsigned long long reuse_policy() {
+  unsigned long long policy;
+  asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
 /// Arrives, and starts a copy whose bytes belong to the phase. Addresses and bytes are multiples of 16.
-__device__ inline void arrive_with_bulk_copy(void* to, const void* from, unsigned bytes, unsigned long long* barrier) {
+__device__ inline void arrive_with_bulk_copy(void* to, const void* from, unsigned bytes, unsigned long long* barrier,
+                                             unsigned long long l2_policy) {
   expect_bytes(barrier, bytes);
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-          shared_address(to)),
-      "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(barrier))
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::
+          "r"(shared_address(to)),
+      "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(barrier)), "l"(l2_policy)
       : "memory");
 }
 

@@ -1,7 +1,8 @@
 // HeldParts: the parts of rows that a block of row_held.cuh holds, in chunks in a ring of dynamic shared memory.
 //
 // Chunk after chunk of row after row takes the next slot of the ring, which has `slots` slots of `slot_packs` packs. A
-// part has `chunks` chunks, the same number in each row; those behind the end of a row are empty.
+// part has `chunks` chunks, the same number in each row; those behind the end of a row are empty. If the ring has room
+// for `held_chunks` of them only, the others pass through a ring of `passing_slots` slots behind it, twice.
 #pragma once
 
 #include "bulk_copy.cuh"
@@ -78,6 +79,14 @@ struct HeldParts {
       number -= slots;
       phase ^= 1;
     }
+
+    /// The same for any number of slots.
+    __device__ void skip(unsigned slots, unsigned by) {
+      if (by == 0) return;
+      number += by;
+      phase ^= number / slots % 2;
+      number %= slots;
+    }
   };
 
   const typename Kernel::Arguments& arguments;
@@ -92,7 +101,7 @@ struct HeldParts {
   /// Called by one thread, before a barrier of the block.
   __device__ void init_shared() const {
 #pragma unroll 1
-    for (unsigned slot = 0; slot < arguments.slots; ++slot) {
+    for (unsigned slot = 0; slot < arguments.slots + arguments.passing_slots; ++slot) {
       init_mbarrier(shared.landed + slot, 1);
       init_mbarrier(shared.freed + slot, Roles::kGroupWarps);
     }
@@ -128,27 +137,47 @@ struct HeldParts {
     return chunk;
   }
 
-  __device__ void wait_for_chunk(const Slot& slot) const { wait_for_phase(shared.landed + slot.number, slot.phase); }
+  __device__ unsigned passing_chunks() const { return arguments.chunks - arguments.held_chunks; }
+
+  /// The slot of the ring of chunks that pass.
+  __device__ unsigned passing(const Slot& slot) const { return arguments.slots + slot.number; }
 
   /// Calls act(r, slot) for each row of group `turn`, where `slot` is that of its first chunk, and moves on.
   __device__ void for_rows(unsigned turn, const auto& act) const {
     Slot slot;
-    slot.advance(arguments.slots, turn * arguments.chunks);
+    slot.advance(arguments.slots, turn * arguments.held_chunks);
 #pragma unroll 1
     for (unsigned r = turn; r < rows; r += kTurns) {
       act(r, slot);
-      slot.advance(arguments.slots, (kTurns - 1) * arguments.chunks);
+      slot.advance(arguments.slots, (kTurns - 1) * arguments.held_chunks);
     }
   }
 
-  /// Calls act(chunk, slot) for the chunks of a part, each when it has landed.
-  __device__ void for_chunks(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
+  /// Calls act(chunk, slot) for the held chunks of a part, each when it has landed.
+  __device__ void for_held(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
 #pragma unroll 1
-    for (unsigned c = 0; c < arguments.chunks; ++c) {
-      wait_for_chunk(slot);
+    for (unsigned c = 0; c < arguments.held_chunks; ++c) {
+      wait_for_phase(shared.landed + slot.number, slot.phase);
       act(chunk(part, c, thread, packs_of(slot.number, arguments.slot_packs)), slot.number);
       slot.advance(arguments.slots);
     }
+  }
+
+  /// The same for those that pass, and frees their slots; `slot` is that of the first, or of their second copies.
+  __device__ void for_passing(Slot& slot, const Part& part, unsigned thread, bool is_second, const auto& act) const {
+#pragma unroll 1
+    for (unsigned i = 0; i < passing_chunks(); ++i) {
+      const unsigned at = passing(slot), c = is_second ? arguments.chunks - 1 - i : arguments.held_chunks + i;
+      wait_for_phase(shared.landed + at, slot.phase);
+      act(chunk(part, c, thread, packs_of(at, arguments.slot_packs)));
+      free(at, thread);
+      slot.advance(arguments.passing_slots);
+    }
+  }
+
+  __device__ void free(unsigned slot, unsigned thread) const {
+    __syncwarp();
+    if (thread % kWarpThreads == 0) arrive(shared.freed + slot);
   }
 };
 

@@ -1,5 +1,5 @@
-// Long rows that the blocks of a grid hold together in shared memory, so that each is read once, by a Kernel as in
-// row_chunks.cuh that has as many threads as a group here.
+// Long rows that the blocks of a grid hold together in shared memory, so that each is read once, or as much of it as
+// they hold, by a Kernel as in row_chunks.cuh that has as many threads as a group here.
 //
 // All blocks are resident, one an SM (a cooperative launch). Each has the same part of every row, in chunks of which a
 // ring in dynamic shared memory holds several: those of the row that is being written, and as many of the next rows as
@@ -10,6 +10,12 @@
 //   publishes  a warp publishes the State of the part
 //   combines   four warps, which take turns, wait for the States of all blocks and combine them
 //   writes     another group writes the row from shared memory, and so frees its chunks
+//
+// Where a part is longer than the ring, its last chunks pass through slots of their own. They are copied behind the
+// others and freed when they are added up; once the row's State is known they are copied again, the last first, from L2
+// as far as it has them, and written before those that are held. Copies ask L2 to evict first what is read for the last
+// time. A group writes row r before any chunk of row r + 1 takes a slot that it held, so a sum never waits for a chunk
+// that is to pass while an earlier one has yet to land in its slot. There is one group of each kind then.
 //
 // kTurns groups of each of these two kinds take rows in turn, so that what a group does once a row (waiting for it,
 // folding a warp) takes no time from the others. The ring has room for as many parts. A group does not wait for the
@@ -37,61 +43,39 @@
 // Rows has row<kThreads>(r, thread), a thread's share of a Row, and Row has end, the packs of the row; singles; the
 // address(pack); load(pack); packs_behind_line<kLinePacks>() and write_singles(results).
 //
-// Constraints: the ring has room for kTurns parts; parts and slots are whole lines; the packs of a part fit 28 bits.
+// Constraints: the ring has room for kTurns parts, or kTurns is 1 and it has a slot for a chunk, as many as it holds of
+// a part, and others for those that pass, at least `lag`; parts and slots are whole lines; the packs of a part fit 28
+// bits.
 #pragma once
 
 #include "grid.cuh"
-#include "held_parts.cuh"
+#include "held_copies.cuh"
 #include "tagged_state.cuh"
 
 namespace hone {
 
 template <class Kernel, unsigned kThreads, unsigned kTurns, unsigned kTile>
-struct RowHeld : HeldParts<Kernel, kThreads, kTurns> {
-  using Parts = HeldParts<Kernel, kThreads, kTurns>;
-  using typename Parts::Chunk, typename Parts::Index, typename Parts::InPack, typename Parts::Part;
-  using typename Parts::Roles, typename Parts::Shared, typename Parts::Slot, typename Parts::State;
+struct RowHeld : HeldCopies<Kernel, kThreads, kTurns> {
+  using Parts = HeldCopies<Kernel, kThreads, kTurns>;
+  using typename Parts::Chunk, typename Parts::Part, typename Parts::Roles, typename Parts::Shared;
+  using typename Parts::Slot, typename Parts::State;
   using Parts::all, Parts::arguments, Parts::kMostRows, Parts::rows, Parts::shared;
   static constexpr unsigned kRing = 2 * kMostRows;
   static constexpr unsigned kStatesAtOnce = 5;  ///< that a lane loads: all of a row, of up to 160 blocks
 
-  /// A few chunks are in flight: with all of the ring, the chunks that everybody waits for would come late.
-  __device__ void load_rows() const {
-    Slot slot{.phase = 1}, landing;
-    unsigned in_flight = 0;
-#pragma unroll 1
-    for (unsigned r = 0; r < rows; ++r) {
-      const Part part = this->part(r, 0);
-#pragma unroll 1
-      for (unsigned c = 0; c < arguments.chunks; ++c, slot.advance(arguments.slots)) {
-        if (in_flight == arguments.lag) {
-          wait_for_phase(shared.landed + landing.number, landing.phase);
-          landing.advance(arguments.slots);
-        } else {
-          ++in_flight;
-        }
-        wait_for_phase(shared.freed + slot.number, slot.phase);
-        const Index begin = part.begin + c * arguments.slot_packs;
-        const Index end = begin + arguments.slot_packs < part.end ? begin + arguments.slot_packs : part.end;
-        const Index first = begin < part.before ? part.before : begin;
-        unsigned long long* const landed = shared.landed + slot.number;
-        if (first < end)
-          arrive_with_bulk_copy(Parts::packs_of(slot.number, arguments.slot_packs) + (first - begin),
-                                part.row.address(first - part.before),
-                                static_cast<unsigned>(end - first) * sizeof(InPack), landed);
-        else arrive(landed);
-      }
-    }
-  }
-
   __device__ void sum_rows(unsigned turn, unsigned thread) const {
     const unsigned warp = thread / kWarpThreads;
+    Slot passing;
     this->for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
       auto sums = Kernel::sums_of_singles(part.row, all);
-      this->for_chunks(slot, part, thread, [&](const Chunk& chunk, unsigned) {
+      this->for_held(slot, part, thread, [&](const Chunk& chunk, unsigned) {
         Kernel::template add_held<kTile>(sums, chunk, all);
       });
+      this->for_passing(passing, part, thread, false, [&](const Chunk& chunk) {
+        Kernel::template add_held<kTile>(sums, chunk, all);
+      });
+      passing.skip(arguments.passing_slots, this->passing_chunks());  // which are written
       const State state = Kernel::op(all).template in_all_lanes<kWarpThreads>(Kernel::state_of(sums, all));
       __syncwarp();
       if (thread % kWarpThreads == 0) {
@@ -161,23 +145,27 @@ struct RowHeld : HeldParts<Kernel, kThreads, kTurns> {
   }
 
   __device__ void write_rows(unsigned turn, unsigned thread) const {
+    Slot passing;
     this->for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
-      this->wait_for_chunk(slot);
+      wait_for_phase(shared.landed + slot.number, slot.phase);
       wait_for_phase(shared.combined + r % kMostRows, r / kMostRows % 2);
       const typename Kernel::Results results = Kernel::results_of(shared.of_row[r % kMostRows], all);
       part.row.write_singles(results);
-      this->for_chunks(slot, part, thread, [&](const Chunk& chunk, unsigned of_slot) {
+      passing.skip(arguments.passing_slots, this->passing_chunks());  // which are added up
+      this->for_passing(passing, part, thread, true, [&](const Chunk& chunk) {
         Kernel::template write_held<kTile>(chunk, results);
-        __syncwarp();
-        if (thread % kWarpThreads == 0) arrive(shared.freed + of_slot);
+      });
+      this->for_held(slot, part, thread, [&](const Chunk& chunk, unsigned of_slot) {
+        Kernel::template write_held<kTile>(chunk, results);
+        this->free(of_slot, thread);
       });
     });
   }
 
   static __device__ void run(const typename Kernel::Arguments& arguments) {
     __shared__ Shared shared;
-    const RowHeld held{{arguments, shared}};
+    const RowHeld held{{{arguments, shared}}};
     if (threadIdx.x == 0) held.init_shared();
     pdl_release_then_wait();
     auto* const header = static_cast<unsigned*>(arguments.workspace);

@@ -8,6 +8,7 @@ namespace {
 /// Bulk copies and mbarriers came with compute capability 9.0. The host device has twins.
 bool has_bulk_copies(const DeviceFacts& facts) { return is_host(facts) || facts.compute_capability >= 90; }
 
+constexpr std::int64_t kMostPartPacks = std::int64_t{1} << 28;
 constexpr std::int64_t kMostCounted = std::int64_t{1} << 31;
 constexpr auto kMostPartialBytes = static_cast<std::int64_t>(kWorkspaceBytes - kWorkspaceHeaderBytes);
 
@@ -18,6 +19,7 @@ Reason HeldRows::is_valid(const DeviceFacts& facts, std::int64_t rows, std::int6
       {reason_if(!has_bulk_copies(facts), "the device has no bulk copies"),
        check_smem(facts, ring_kib * 1024 + kMostStaticBytes),
        reason_if(!fit(), "the SMs do not hold a row of each group in shared memory"),
+       reason_if(part_packs > kMostPartPacks, "a block's part of a row has more packs than 28 bits count"),
        reason_if(rows > kMostCounted / blocks, "rows have more parts than 32 bits count"),
        reason_if(kStateRows * blocks * 2 * state_bytes > kMostPartialBytes,  // words with tags
                  "rows have more partial results than the workspace")});

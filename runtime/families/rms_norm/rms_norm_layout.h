@@ -279,13 +279,7 @@ struct Layout : RmsNormPolicy {
     if (scope == Scope::cluster) shape.cluster_sm_gbps = kClusterSmGbps;
     constexpr double kItemLatencies = 2.4;  // of a pipeline
     row_chunks().add_to(shape, shape.traffic - 1, problem.extents[1] * element_bytes(problem), kItemLatencies);
-    if (is_held()) {
-      // 16 rows of 3000017 f16 and f32 take 86 and 163 µs, more than softmax. With weights, all policies take as much
-      // longer than their loads let expect: 31 of 1048577 f32 117 µs so and 130 by clusters (H100, CUDA 13.0, 2026-11-27).
-      constexpr double kUnweightedTraffic = 1.1;
-      held_rows(problem.extents[1], 1).add_to(shape);
-      if (!has_weight(problem)) shape.traffic = kUnweightedTraffic;
-    }
+    if (is_held()) held_rows(problem.extents[1], 1).add_to(shape, rows, 0.5);  // as much is written
     return shape;
   }
 
@@ -343,9 +337,11 @@ struct Layout : RmsNormPolicy {
     arguments.workspace = workspace;
     arguments.chunks = static_cast<unsigned>(is_held() ? held.chunks : chunks(max_blocks));
     arguments.lag = static_cast<unsigned>(is_held() ? held.in_flight : row_chunks().lag(grid(max_blocks)));
-    arguments.slots = static_cast<unsigned>(held.slots);
+    arguments.slots = static_cast<unsigned>(held.held_slots);
     arguments.slot_packs = static_cast<unsigned>(held.slot_packs);
     arguments.part_packs = static_cast<unsigned>(held.part_packs);
+    arguments.held_chunks = static_cast<unsigned>(held.held_chunks);
+    arguments.passing_slots = static_cast<unsigned>(held.passing_slots);
     for (int entry = 0; entry < row_chunks().launches(); ++entry) {
       Launch& launch = add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks);
       launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes());

@@ -143,7 +143,7 @@ struct Layout : SoftmaxRowLayout {
     if (scope != Scope::grid)
       shape.instructions_per_byte = element_instructions() / static_cast<double>(traits.in_bytes + traits.out_bytes);
     if (is_held()) {
-      held_rows(columns, 1).add_to(shape);
+      held_rows(columns, 1).add_to(shape, rows, traits.traffic(1, 1) - 1);
     } else if (cuts_rows()) {
       shape.bytes_in_flight_per_block = block_threads * packs_per_thread * pack_in_bytes();
       shape.traffic = traits.traffic(1, 1);
@@ -180,9 +180,11 @@ struct Layout : SoftmaxRowLayout {
           .chunks = static_cast<unsigned>(is_held() ? held.chunks : chunks(max_blocks)),
           .packs_per_thread = static_cast<unsigned>(shared_packs(packs())),
           .lag = static_cast<unsigned>(is_held() ? held.in_flight : row_chunks().lag(grid(max_blocks))),
-          .slots = static_cast<unsigned>(held.slots),
+          .slots = static_cast<unsigned>(held.held_slots),
           .slot_packs = static_cast<unsigned>(held.slot_packs),
-          .part_packs = static_cast<unsigned>(held.part_packs)};
+          .part_packs = static_cast<unsigned>(held.part_packs),
+          .held_chunks = static_cast<unsigned>(held.held_chunks),
+          .passing_slots = static_cast<unsigned>(held.passing_slots)};
       for (int entry = 0; entry < row_chunks().launches(); ++entry) {
         Launch& launch = add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks);
         launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns));

@@ -54,6 +54,11 @@ struct WorkShape {
   std::int64_t reread_distance_bytes = 0;
   std::int64_t reread_distance_tiles = 0;
 
+  /// Each block holds up to so many of a row's reread_distance_bytes, if not 0. If blocks do not hold all of them, the
+  /// rest is read again, what was read last first, through bytes_in_flight_per_block of what each holds.
+  std::int64_t held_bytes_per_block = 0;
+  std::int64_t held_rows = 0;  ///< that blocks hold, one after the other
+
   /// Blocks share no output, so the grid may have one block per tile instead of being persistent.
   bool independent_blocks = false;
 

@@ -197,7 +197,7 @@ TEST_F(RmsNormPolicies, RowsThatAGridHoldsAreRight) {
   };
   const std::vector<Shape> shapes{{5, 8000},      {70, 1001},      {33, 17},       {5, 9600},      {4, 7999, 1, 0},
                                   {37, 1032},     {19, 2050, 0, 3}, {3, 4096, 5, 6}, {1, 3001},     {60, 40},
-                                  {6, 4100, 4, 0}, {16, 2049}};
+                                  {6, 4100, 4, 0}, {16, 2049}, {3, 60000},     {2, 70001, 3, 2}, {2, 120001}};
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (!test::in_share(policies_met_++)) continue;
     const auto [rows, columns, in_gap, out_gap] = shapes[i];

@@ -292,6 +292,32 @@ TEST_F(SoftmaxResults, RowsThatAGridHoldsAreRight) {
   verify(softmax_problem({}, SoftmaxShape::rows(1, 17)), held + two + "1024" + loads + "1 min_blocks=1");
 }
 
+/// Rows that are longer than all SMs hold together, by little and by far, of which blocks read the rest twice.
+TEST_F(SoftmaxResults, RowsThatAGridHoldsInPartAreRight) {
+  if (!is_cuda()) {
+    HostOptions options = usual_host_options();
+    options.sm_count = 3;
+    device_ = make_host_device(options);
+  }
+  const std::int64_t blocks = device_->facts().sm_count;
+  const auto verify = [&](const SoftmaxSpec& spec, std::int64_t rows, std::int64_t kib_of_block, std::int64_t more,
+                          Pitches pitches = {0, 0}) {
+    const std::int64_t columns =
+        blocks * kib_of_block * 1024 / static_cast<std::int64_t>(info(spec.dtype).size_bytes) + more;
+    if (pitches[0] != 0) pitches = {columns + pitches[0], columns + pitches[1]};
+    const Problem problem = log_softmax_problem(spec, SoftmaxShape::rows(rows, columns, pitches));
+    const std::optional<Policy> policy = problem.family->space().parse(
+        "scope=grid combine=held ring_kib=32 row_groups=1 block_threads=512 packs_per_thread=2 min_blocks=1");
+    ASSERT_TRUE(policy);
+    ASSERT_EQ(problem.family->is_valid(problem, *policy, device_->facts()).text(), "") << to_string(problem);
+    verify_policies(problem, std::vector{*policy}, {});
+  };
+  verify({}, 3, 32, 64);                            // a chunk more than they hold
+  verify({.dtype = DType::f16}, 3, 33, 1, {3, 2});  // rows begin anywhere
+  verify({}, 7, 45, 5);                             // most of a row is read twice
+  verify({.dtype = DType::f64, .result = DType::bf16}, 2, 50, 3);
+}
+
 TEST_F(SoftmaxResults, EmptyArraysAreLeftAlone) {
   Session session(device_, quick());
   for (const SoftmaxShape& shape : {SoftmaxShape::rows(0, 5), SoftmaxShape::rows(5, 0), SoftmaxShape::axis(3, 0, 4),

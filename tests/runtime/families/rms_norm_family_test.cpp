@@ -50,14 +50,18 @@ TEST(RmsNormFamily, LongRowsAreSharedByManyBlocks) {
               ElementsAre("combine=held ring_kib=216 row_groups=1", "combine=second_kernel"));
   EXPECT_THAT(grid_ways(rms_norm_problem({.dtype = DType::f32, .rows = 31, .columns = 1048577}, true, false)),
               ElementsAre("combine=held ring_kib=216 row_groups=2", "combine=pipeline", "combine=second_kernel"));
-  EXPECT_THAT(grid_ways(norm_of(4, 1 << 24)), ElementsAre("combine=second_kernel")) << "rows are more than L2 keeps";
-  EXPECT_THAT(grid_ways(norm_of(1, 1 << 26)), ElementsAre("combine=second_kernel"));
+  EXPECT_THAT(grid_ways(norm_of(4, 1 << 24)),
+              ElementsAre("combine=held ring_kib=216 row_groups=1", "combine=second_kernel")) << "no pipeline: L2";
+  EXPECT_THAT(grid_ways(rms_norm_problem({.rows = 4, .columns = 1 << 24}, true, false)),
+              ElementsAre("combine=second_kernel")) << "L2 does not keep weights";
+  EXPECT_THAT(grid_ways(norm_of(1, 400000000)), ElementsAre("combine=second_kernel")) << "little of it would be held";
   EXPECT_THAT(grid_ways(norm_of(1 << 13, 1 << 13)), IsEmpty()) << "rows of 16 KiB";
   EXPECT_THAT(grid_ways(norm_of(1 << 20, 64)), IsEmpty());
 }
 
 /// 31 rows of 2^20 + 1 f16 and f32 take 51.5 and 106.9 µs by clusters that hold them, and 56 and 126 in a pipeline; 4
-/// rows of 2^24 occupy no more than 4 blocks or clusters (H100, CUDA 13.0, 2026-11-26).
+/// rows of 2^24 occupy no more than 4 blocks or clusters (H100, CUDA 13.0, 2026-11-26). Where a grid holds them in part
+/// they take 117 and 261 µs, and 138 and 275 by two kernels (same GPU, 2026-11-27).
 TEST(RmsNormFamily, TheModelExpectsManyBlocksToWinWhereOthersDoNotHoldRows) {
   const auto first_choice = [](const Problem& problem) {
     return problem.family->space().to_string(rank_policies(h100_facts(), problem).policies.front().policy);
@@ -66,7 +70,7 @@ TEST(RmsNormFamily, TheModelExpectsManyBlocksToWinWhereOthersDoNotHoldRows) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     EXPECT_THAT(first_choice(norm_of(16, 3000017, dtype)), StartsWith("scope=grid combine=held"));
     EXPECT_THAT(first_choice(norm_of(31, 1048577, dtype)), StartsWith("scope=cluster cluster_blocks=16"));
-    EXPECT_THAT(first_choice(norm_of(4, 1 << 24, dtype)), StartsWith("scope=grid combine=second_kernel"));
+    EXPECT_THAT(first_choice(norm_of(4, 1 << 24, dtype)), StartsWith("scope=grid combine=held"));
     EXPECT_THAT(first_choice(norm_of(64, 1 << 20, dtype)), StartsWith("scope=cluster")) << "which reads a row once";
     EXPECT_THAT(first_choice(norm_of(1024, 1 << 16, dtype)), testing::Not(StartsWith("scope=grid")));
   }
@@ -128,7 +132,8 @@ TEST(RmsNormFamily, AGridHoldsRowsThatTheSharedMemoryOfAllSmsHolds) {
   EXPECT_EQ(why(norm_of(64, 1 << 20), "2"), "");
   EXPECT_EQ(why(norm_of(10, 1 << 22, DType::f32)), "");
   EXPECT_THAT(why(norm_of(10, 1 << 22, DType::f32), "2"), Names("hold")) << "a row of each group";
-  EXPECT_THAT(why(norm_of(4, 1 << 24)), Names("hold"));
+  EXPECT_EQ(why(norm_of(4, 1 << 24)), "") << "in part";
+  EXPECT_THAT(why(norm_of(4, 1 << 24), "2"), Names("hold"));
   EXPECT_THAT(why(rms_norm_problem({.rows = 64, .columns = 1 << 20}, true, true)), Names("residual"));
   EXPECT_THAT(why(norm_of(std::int64_t{1} << 40, 64)), Names("32 bits"));
 }

@@ -139,7 +139,8 @@ TEST(SoftmaxFamily, LongRowsAreSharedByABlockAClusterOrManyBlocks) {
   const std::string chunks = ", scope=grid combine=second_kernel", pipeline = ", scope=grid combine=pipeline",
                     held = ", scope=grid combine=held ring_kib=216 row_groups=";
   EXPECT_EQ(ways(rows_of(1 << 13, 1 << 13)), block + cluster + "2" + cluster + "4" + cluster + "8" + chunks);
-  EXPECT_EQ(ways(rows_of(4, 1 << 24)), block + chunks);
+  EXPECT_EQ(ways(rows_of(4, 1 << 24)), block + chunks + held + "1");
+  EXPECT_EQ(ways(rows_of(1, 400000000)), block + chunks) << "little of it would be held";
   EXPECT_EQ(ways(rows_of(64, 1 << 20)), block + cluster + "16" + chunks + pipeline + held + "1");
   EXPECT_EQ(ways(rows_of(31, 1048577, {.dtype = DType::f16})),
             block + cluster + "8" + cluster + "16" + chunks + pipeline + held + "2");
@@ -196,24 +197,25 @@ TEST(SoftmaxFamily, APipelineHasNoMoreChunksThanItsTicketsCount) {
   EXPECT_THAT(why(1 << 25, 1 << 20), Names("32 bits"));
 }
 
-/// Blocks of a cooperative grid wait for each other, so all of them have to hold their parts of a row at once.
-TEST(SoftmaxFamily, AGridHoldsRowsThatTheSharedMemoryOfAllSmsHolds) {
-  const auto why = [](const Problem& problem, const DeviceFacts& facts, std::string_view ring = "216") {
+/// Two groups of warps need room for a row each; one alone reads twice what has no room.
+TEST(SoftmaxFamily, AGridHoldsWhatTheSharedMemoryOfAllSmsHolds) {
+  const auto why = [](const Problem& problem, const DeviceFacts& facts, std::string_view ring = "216",
+                      int row_groups = 1) {
     const std::string text = fmt::format(
-        "scope=grid combine=held ring_kib={} row_groups=1 block_threads=512 packs_per_thread=4 min_blocks=1", ring);
+        "scope=grid combine=held ring_kib={} row_groups={} block_threads=512 packs_per_thread=4 min_blocks=1", ring,
+        row_groups);
     return softmax_family().is_valid(problem, softmax_family().space().parse(text).value(), facts).text();
   };
   EXPECT_EQ(why(rows_of(64, 1 << 20), h100_facts()), "");
   EXPECT_EQ(why(rows_of(16, 3000017, {.dtype = DType::f16}), h100_facts()), "");
   EXPECT_EQ(why(rows_of(10, 1 << 22), h100_facts()), "");
-  EXPECT_THAT(why(rows_of(4, 1 << 24), h100_facts()), Names("hold"));
-  EXPECT_THAT(why(rows_of(64, 1 << 20), h100_facts(), "32"), Names("hold"));
+  EXPECT_EQ(why(rows_of(4, 1 << 24), h100_facts()), "") << "in part";
+  EXPECT_EQ(why(rows_of(64, 1 << 20), h100_facts(), "32"), "");
+  EXPECT_THAT(why(rows_of(64, 1 << 20), h100_facts(), "32", 2), Names("hold")) << "a row of each group";
+  EXPECT_THAT(why(rows_of(1, std::int64_t{1} << 38), h100_facts()), Names("28 bits"));
   EXPECT_THAT(why(rows_of(64, 1 << 20, {.dtype = DType::f16, .result = DType::f32}), h100_facts()), Names("16 bytes"));
   EXPECT_THAT(why(rows_of(std::int64_t{1} << 40, 64), h100_facts()), Names("32 bits"));
   EXPECT_THAT(why(rows_of(64, 1 << 20, {.numerics = Numerics::reproducible}), h100_facts()), Names("reproducible"));
-  DeviceFacts half = h100_facts();
-  half.sm_count /= 2;
-  EXPECT_THAT(why(rows_of(10, 1 << 22), half), Names("hold"));
   DeviceFacts old = h100_facts();
   old.compute_capability = 80;
   EXPECT_THAT(why(rows_of(64, 1 << 20), old), Names("bulk"));

@@ -133,7 +133,7 @@ TEST(RmsNormCheck, ChunksAreRightInEveryOrder) {
 /// A block waits for others only where each has an SM, so there is one.
 TEST(RmsNormCheck, RowsThatAGridHoldsAreRightInEveryOrder) {
   const auto check = [](const RmsNormSpec& spec, bool has_weight, int row_groups) {
-    if (!in_share(fmt::format("held by {}", row_groups))) return;
+    if (!in_share(fmt::format("{} held by {}", spec.columns, row_groups))) return;
     const Problem problem = rms_norm_problem(spec, has_weight, false);
     const std::optional<Policy> policy = problem.family->space().parse(
         fmt::format("scope=grid combine=held ring_kib=32 row_groups={} block_threads=512 packs_per_thread=2 "
@@ -144,6 +144,7 @@ TEST(RmsNormCheck, RowsThatAGridHoldsAreRightInEveryOrder) {
   };
   check({.dtype = DType::f16, .rows = 19, .columns = 3001}, true, 1);
   check({.dtype = DType::f32, .rows = 16, .columns = 900, .in_pitch = 903, .out_pitch = 900}, false, 2);
+  check({.dtype = DType::f32, .rows = 4, .columns = 12001}, true, 1);  // in part
 }
 
 /// Weights are out of step with most rows, and all inputs with the outputs where the pitches differ.

@@ -54,6 +54,8 @@ std::vector<SoftmaxCase> cases() {
        "scope=grid combine=held ring_kib=32 row_groups=1 block_threads=512 packs_per_thread=2 min_blocks=1", true, 1},
       {"HeldByTwoGroups", softmax_problem(kHalves, SoftmaxShape::rows(19, 3001)),
        "scope=grid combine=held ring_kib=32 row_groups=2 block_threads=512 packs_per_thread=2 min_blocks=1", true, 1},
+      {"HeldInPart", softmax_problem(kHalves, SoftmaxShape::rows(5, 20001)),
+       "scope=grid combine=held ring_kib=32 row_groups=1 block_threads=512 packs_per_thread=2 min_blocks=1", true, 1},
       {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)),
        "scope=block lanes=4 block_threads=256 packs_per_thread=1 min_blocks=1", true},
       {"ColumnsInChunks", log_softmax_problem(kHalves, SoftmaxShape::columns(700, 6)),

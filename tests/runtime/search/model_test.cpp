@@ -174,6 +174,28 @@ TEST(Model, WhatIsReadAgainComesFromL2WhileItHoldsIt) {
   EXPECT_LT(us(1 << 20, 0), from_l2) << "L2 takes its time, too";
 }
 
+TEST(Model, WhatBlocksDoNotHoldOfARowIsReadAgain) {
+  const DeviceFacts facts = h100_facts();
+  Work work(100000);
+  work.shape.traffic = 1.5;
+  work.shape.reread_traffic = 0.5;
+  work.shape.bytes_in_flight_per_block = 48 << 10;
+  work.shape.held_bytes_per_block = 216 << 10;
+  const std::int64_t capacity = facts.sm_count * work.shape.held_bytes_per_block;
+  const auto us = [&](double share, std::int64_t rows) {
+    work.shape.reread_distance_bytes = static_cast<std::int64_t>(share * static_cast<double>(capacity));
+    work.shape.held_rows = rows;
+    return work.on(facts, facts.sm_count, 1).us();
+  };
+  const double held = us(0.2, 0);
+  EXPECT_EQ(us(1, 0), held);
+  EXPECT_GT(us(1.1, 0), held);
+  EXPECT_GT(us(4, 0), us(1.1, 0));
+  EXPECT_EQ(us(0.2, 100), held) << "as many bytes of the next rows are held meanwhile";
+  EXPECT_GT(us(0.6, 100), held);
+  EXPECT_GT(us(1, 100), us(0.6, 100));
+}
+
 TEST(Model, ACounterThatAllBlocksIncrementSetsThePaceOfTheirTiles) {
   const DeviceFacts facts = h100_facts();
   const double latency_us = model_constants(facts).memory_latency_us;

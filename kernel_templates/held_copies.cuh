@@ -1,0 +1,69 @@
+// HeldCopies: the bulk copies by which one thread of a block of row_held.cuh fills its rings.
+#pragma once
+
+#include "held_parts.cuh"
+
+namespace hone {
+
+template <class Kernel, unsigned kThreads, unsigned kTurns>
+struct HeldCopies : HeldParts<Kernel, kThreads, kTurns> {
+  using Parts = HeldParts<Kernel, kThreads, kTurns>;
+  using typename Parts::Index, typename Parts::InPack, typename Parts::Part, typename Parts::Slot;
+  using Parts::arguments, Parts::rows, Parts::shared;
+
+  /// The copies of a row one after the other: its chunks, and those that pass once more, the last of them first.
+  struct Copy {
+    const typename Kernel::Arguments& arguments;
+    Slot held, passing;
+    unsigned number = 0;
+
+    __device__ bool is_held() const { return number < arguments.held_chunks; }
+    __device__ bool is_again() const { return number >= arguments.chunks; }
+    __device__ bool is_last_use() const { return is_held() || is_again(); }
+    __device__ unsigned chunk() const { return is_again() ? 2 * arguments.chunks - 1 - number : number; }
+    __device__ unsigned slot() const { return is_held() ? held.number : arguments.slots + passing.number; }
+    __device__ unsigned phase() const { return is_held() ? held.phase : passing.phase; }
+
+    /// Returns true behind the last copy of a row.
+    __device__ bool advance() {
+      if (is_held()) held.advance(arguments.slots);
+      else passing.advance(arguments.passing_slots);
+      if (++number < 2 * arguments.chunks - arguments.held_chunks) return false;
+      number = 0;
+      return true;
+    }
+  };
+
+  /// A few chunks are in flight: with all of the ring, the chunks that everybody waits for would come late.
+  __device__ void load_rows() const {
+    const unsigned long long last_use = last_use_policy(), reuse = reuse_policy();
+    Copy copy{arguments, {.phase = 1}, {.phase = 1}}, landing{arguments};
+    unsigned in_flight = 0;
+#pragma unroll 1
+    for (unsigned r = 0; r < rows; ++r) {
+      const Part part = this->part(r, 0);
+#pragma unroll 1
+      do {
+        if (in_flight == arguments.lag) {
+          wait_for_phase(shared.landed + landing.slot(), landing.phase());
+          landing.advance();
+        } else {
+          ++in_flight;
+        }
+        wait_for_phase(shared.freed + copy.slot(), copy.phase());
+        const Index begin = part.begin + copy.chunk() * arguments.slot_packs;
+        const Index end = begin + arguments.slot_packs < part.end ? begin + arguments.slot_packs : part.end;
+        const Index first = begin < part.before ? part.before : begin;
+        unsigned long long* const landed = shared.landed + copy.slot();
+        if (first < end)
+          arrive_with_bulk_copy(Parts::packs_of(copy.slot(), arguments.slot_packs) + (first - begin),
+                                part.row.address(first - part.before),
+                                static_cast<unsigned>(end - first) * sizeof(InPack), landed,
+                                copy.is_last_use() ? last_use : reuse);
+        else arrive(landed);
+      } while (!copy.advance());
+    }
+  }
+};
+
+}  // namespace hone
