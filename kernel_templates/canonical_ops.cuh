@@ -7,6 +7,7 @@
 //   combine(State, State)      the same bits for exchanged operands
 //   leaf(element)              the State of one element, which comes from a pack, or alone, after prepared()
 //   prepared(pack or element)  the same in a type to compute with
+//   absent_element<Element>()  if there is one: an element, or Pair, that changes no result
 //   write(State, n, Out*)      the result, with one NaN for all
 //
 // or, with kByChunk, instead of leaf() and with the lower numbers first in combine(),
@@ -84,6 +85,12 @@ struct Canonical<MapReduce<Map, Monoid, End, In_, Acc, Index_, kIgnoreNan>> {
       if (is_nan(x)) return absent();
     }
     return Map::template of<Acc>(x);
+  }
+  /// −0 in sums: its leaf is −0 or, where all leaves have magnitudes, 0. −0 times 0 is −0. In products 1.
+  template <class Element>
+  static __device__ Element absent_element() {
+    if constexpr (requires(Element x) { x.a; }) return {convert<decltype(Element::a)>(absent()), {}};
+    else return convert<Element>(absent());
   }
 
   template <class Out>

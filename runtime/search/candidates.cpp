@@ -83,7 +83,7 @@ WorkShape shape_of(const Problem& problem, const CompiledPolicy& compiled) {
   WorkShape shape = problem.family->shape(problem, compiled.policy);
   if (compiled.thread_bytes_in_flight > 0)
     shape.bytes_in_flight_per_block =
-        std::min(shape.bytes_in_flight_per_block, std::int64_t{compiled.thread_bytes_in_flight} * shape.block_threads);
+        std::min(shape.bytes_in_flight_per_block, compiled.thread_bytes_in_flight * shape.threads_that_load());
   return shape;
 }
 

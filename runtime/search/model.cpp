@@ -104,6 +104,9 @@ constexpr double kReread = 0.55, kRereadWithin = 0.2, kNotRereadBeyond = 0.9;
 /// kReread of rows that are held in part: what is not read again is evicted first (fitted to 5 problems of held_rows).
 constexpr double kHeldReread = 0.75;
 
+/// A warp for each of the four schedulers of an SM.
+constexpr double kThreadsOfSchedulers = 128;
+
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.
 constexpr double kLostPerDoubling = 0.35;
 
@@ -259,9 +262,13 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   const bool has_equal_shares = shape.independent_blocks && blocks < tiles && constants.memory_latency_us > 0;
   us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots) * (is_uneven ? kUnevenSms : 1) *
         (has_equal_shares ? kEqualShares : 1);
-  // Nothing is in flight any more while the last round is combined.
-  if (constants.sm_instructions_per_ns > 0)
-    us += static_cast<double>(in_flight) * shape.instructions_per_byte / (constants.sm_instructions_per_ns * 1e3);
+  // Nothing is in flight any more while the last round is combined. Each of an SM's schedulers issues for its own warps.
+  if (constants.sm_instructions_per_ns > 0) {
+    const std::int64_t threads = divide_up(std::min(blocks, slots), facts.sm_count) * shape.threads_that_load();
+    const double schedulers = std::min(1.0, static_cast<double>(threads) / kThreadsOfSchedulers);
+    us += static_cast<double>(in_flight) * shape.instructions_per_byte /
+          (constants.sm_instructions_per_ns * 1e3 * schedulers);
+  }
   const std::int64_t fills =
       shape.cluster_blocks > 1 ? divide_up(tiles, std::min(blocks, slots)) : divide_up(blocks, slots);
   us += constants.memory_latency_us * shape.pipeline_fill_latencies * static_cast<double>(fills);

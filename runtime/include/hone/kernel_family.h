@@ -40,6 +40,7 @@ struct WorkShape {
   std::uint32_t dynamic_smem_bytes = 0;
   std::int64_t tiles = 1;  ///< tiles of the grid-stride loop over the problem
   std::int64_t bytes_in_flight_per_block = 0;
+  int loading_threads = 0;              ///< threads of a block that have loads in flight; 0: all
   bool one_block = false;               ///< the grid is a single block, or a single cluster of cluster_blocks
   int launches = 1;                     ///< kernels per call
   bool uses_last_block_ticket = false;  ///< the last block combines partials: a ticket, a fence and a reload
@@ -96,6 +97,8 @@ struct WorkShape {
 
   /// The memory latencies of each round in which they take a partial each; 0: no more than one load.
   double combining_latencies = 0;
+
+  std::int64_t threads_that_load() const { return loading_threads > 0 ? loading_threads : block_threads; }
 };
 
 /// The bytes at the start of every workspace that are zero before the first launch, and that every launch leaves zero:

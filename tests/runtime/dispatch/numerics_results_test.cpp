@@ -16,6 +16,7 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
+#include "runtime/families/reduce/reduce_layout.h"
 #include "runtime/families/segmented_reduce/segmented_policy.h"
 #include "runtime/measure/loaded_candidate.h"
 #include "tests/runtime/support/allowed_policies.h"
@@ -125,6 +126,57 @@ TEST_F(NumericsResults, KernelsMeetTheExpectedBits) {
   }
   if (compared == 0) GTEST_SKIP() << "no reduction of an array has reproducible kernels";
   run(cases);
+}
+
+/// Arrays of few chunks that begin and end anywhere: at the ends of packs and chunks, and where the last chunk has no
+/// element behind the first aligned address. A block, and the blocks of a grid.
+TEST_F(NumericsResults, ShortArraysMayEndAnywhere) {
+  const auto check = [&]<class T>(ReduceOp op, DType dtype, T element_of(float)) {
+    const ReduceSpec spec{.op = op, .dtype = dtype, .numerics = Numerics::reproducible};
+    const bool is_pair = info(op).inputs == 2;
+    constexpr std::int64_t kChunk = 2048 / sizeof(T), kPack = 16 / sizeof(T), kMost = 9 * kChunk + 3;
+    std::vector<T> values[2];
+    for (unsigned seed : {0u, 1u})
+      for (const float x : random_values<float>(kMost, seed + 1)) values[seed].push_back(element_of(x));
+    std::vector<std::int64_t> lengths;
+    for (const std::int64_t n : {std::int64_t{0}, kPack, 32 * kPack, kChunk, 3 * kChunk, 4 * kChunk, 8 * kChunk})
+      for (const std::int64_t by : {-kPack - 1, -kPack, std::int64_t{-1}, std::int64_t{0}, std::int64_t{1}, kPack - 1})
+        if (n + by > 0) lengths.push_back(n + by);
+
+    using P = ReducePolicy;
+    std::vector<Policy> policies;
+    for (const int chunks : {1, 2})
+      for (const auto finish : {P::Finish::one_block, P::Finish::last_block})
+        policies.push_back(Policy::of(P{.block_threads = 128, .unroll = chunks, .finish = finish}));
+    const Problem compiled = reduce_problem(spec, kMost, sizeof(T));
+    std::vector<Unit> units;
+    for (const Policy& policy : policies) units.push_back(unit_of(compiled, policy));
+    const std::vector<CompileOutcome> outcomes = BinaryMemo().compile(*device_, units);
+    for (std::size_t i = 0; i < policies.size(); ++i) {
+      ASSERT_TRUE(outcomes[i].binary) << outcomes[i].error;
+      const CompiledCode code = load_policy(*device_, compiled, policies[i], units[i], outcomes[i].binary);
+      const bool one_block = compiled.family->shape(compiled, policies[i]).one_block;
+      const LoadedCandidate loaded{{policies[i], {one_block ? 1 : 3}}, code.module};
+      for (const std::size_t offset : {0, 1, 7}) {
+        const Array<T> a = upload(values[0], offset), b = upload(values[1], offset);
+        for (const std::int64_t n : lengths) {
+          std::vector<std::byte> expected(info(op).outputs * info(spec.result_dtype()).size_bytes);
+          canonical_reduce(spec, {values[0].data()}, {is_pair ? values[1].data() : nullptr}, n, expected.data());
+          std::vector<void*> inputs{a.data};
+          if (is_pair) inputs.push_back(b.data);
+          EXPECT_EQ(call(reduce_problem(spec, n, sizeof(T)), loaded, inputs), expected)
+              << name(op) << " of " << n << " " << info(dtype).name << " at offset " << offset << ", "
+              << compiled.family->space().to_string(policies[i]);
+        }
+      }
+    }
+  };
+  const auto to_half = [](float x) { return half(x); };
+  check(ReduceOp::sum, DType::f16, +to_half);
+  check(ReduceOp::dot, DType::f32, +[](float x) { return x; });
+  check(ReduceOp::product, DType::f64, +[](float x) { return 1 + 0.01 * static_cast<double>(x); });
+  check(ReduceOp::l1_norm, DType::f16, +to_half);
+  check(ReduceOp::mean_variance, DType::f32, +[](float x) { return x; });
 }
 
 /// Columns of a matrix with any leading dimension, between others.
