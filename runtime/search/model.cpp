@@ -262,7 +262,7 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   const bool has_equal_shares = shape.independent_blocks && blocks < tiles && constants.memory_latency_us > 0;
   us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots) * (is_uneven ? kUnevenSms : 1) *
         (has_equal_shares ? kEqualShares : 1);
-  // Nothing is in flight any more while the last round is combined. Each of an SM's schedulers issues for its own warps.
+  // Nothing is in flight while the last round is combined. Each of an SM's schedulers issues for its own warps.
   if (constants.sm_instructions_per_ns > 0) {
     const std::int64_t threads = divide_up(std::min(blocks, slots), facts.sm_count) * shape.threads_that_load();
     const double schedulers = std::min(1.0, static_cast<double>(threads) / kThreadsOfSchedulers);
