@@ -136,6 +136,32 @@ TEST(ReduceFamily, ShapeCountsTilesAndBytesInFlight) {
   EXPECT_EQ(family().shape(sum_f32(4096), policy(Finish::last_block, 256, 2)).tiles, 2);
 }
 
+TEST(ReduceFamily, WarpsThatNoChunkIsLeftForLoadNothing) {
+  const ReduceSpec spec{.op = ReduceOp::sum, .dtype = DType::f16, .numerics = Numerics::reproducible};
+  const auto shape_of = [&](std::int64_t n, int chunks) {
+    return family().shape(reduce_problem(spec, n), policy(Finish::one_block, 512, chunks));
+  };
+  const WorkShape four_chunks = shape_of(4096, 1);
+  EXPECT_EQ(four_chunks.threads_that_load(), 4 * 32);
+  EXPECT_EQ(four_chunks.bytes_in_flight_per_block, 4096 * 2);
+  EXPECT_EQ(shape_of(4097, 1).threads_that_load(), 5 * 32);
+  EXPECT_EQ(shape_of(4096, 2).threads_that_load(), 2 * 32);
+  EXPECT_EQ(shape_of(1 << 20, 2).threads_that_load(), 512);
+  EXPECT_EQ(family().shape(sum_f32(9), policy(Finish::one_block)).threads_that_load(), 256) << "in fast numerics";
+}
+
+TEST(ReduceFamily, AWarpHasNoMoreChunksInFlightThanThereAre) {
+  const ReduceSpec spec{.op = ReduceOp::sum, .dtype = DType::f16, .numerics = Numerics::reproducible};
+  const auto is_pruned = [&](std::int64_t n, int chunks) {
+    return !family().prune(ProblemClass(reduce_problem(spec, n)), policy(Finish::one_block, 128, chunks), h100_facts())
+                .empty();
+  };
+  EXPECT_TRUE(is_pruned(1000, 2));
+  EXPECT_FALSE(is_pruned(1000, 1));
+  EXPECT_FALSE(is_pruned(0, 1));
+  EXPECT_FALSE(is_pruned(4096, 4));
+}
+
 TEST(ReduceFamily, AByteCostsTheInstructionsOfItsOperation) {
   const auto of = [](ReduceOp op, DType dtype) {
     return family().shape(reduce_problem(op, dtype, 4096), policy(Finish::last_block)).instructions_per_byte;

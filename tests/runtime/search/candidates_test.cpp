@@ -169,6 +169,14 @@ TEST(Candidates, HaveNoMoreBytesInFlightThanTheirCompiledCode) {
   }
 }
 
+TEST(Candidates, OnlyThreadsThatLoadHaveBytesInFlight) {
+  const ReduceSpec spec{.op = ReduceOp::sum, .dtype = DType::f16, .numerics = Numerics::reproducible};
+  const Problem problem = reduce_problem(spec, 4096);  // 4 chunks, for 4 of 16 warps
+  CompiledPolicy policy = compiled(h100_facts(), problem, reduce(512, 1, Finish::one_block));
+  policy.thread_bytes_in_flight = 16;  // of the 64 of a lane's share of a chunk
+  EXPECT_EQ(shape_of(problem, policy).bytes_in_flight_per_block, 4 * 32 * 16);
+}
+
 TEST(Candidates, WhatNeedsTooMuchWorkspaceIsRejected) {
   const Problem problem = sum_f32(1 << 26);
   const CandidateList list = list_one(

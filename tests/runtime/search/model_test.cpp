@@ -49,6 +49,16 @@ TEST(Model, AWaveThatIsNotFullTakesAsLongAsOneThatIsWhileNothingIsSaturated) {
   EXPECT_NEAR(few.on(facts, 532).us(), more.on(facts, 612).us(), 0.02 * more.on(facts, 612).us());
 }
 
+TEST(Model, AWarpIssuesAFourthOfWhatItsSmDoes) {
+  Work all(1);
+  all.shape.instructions_per_byte = 1;
+  Work one_warp = all, four_warps = all;
+  one_warp.shape.loading_threads = 32;
+  four_warps.shape.loading_threads = 128;
+  EXPECT_EQ(four_warps.on(h100_facts(), 1).us(), all.on(h100_facts(), 1).us());
+  EXPECT_GT(one_warp.on(h100_facts(), 1).us(), all.on(h100_facts(), 1).us());
+}
+
 TEST(Model, TheGridIsCappedByTheWork) {
   EXPECT_EQ(Work(5).on(h100_facts(), 528).blocks, 5);
   EXPECT_EQ(Work(528).on(h100_facts(), 528).blocks, 528);
