@@ -29,7 +29,7 @@ constexpr Resources kLeastResources{.registers = 1};
 /// Why a candidate that is resident should not be measured.
 Reason reason_against(const DeviceFacts& facts, const Problem& problem, const Trial& trial,
                       const WorkShape& shape) {
-  if (trial.resources.local_bytes > kMostCallFrameBytes)
+  if (trial.resources.local_bytes > kMostCallFrameBytes + shape.local_array_bytes)
     return {ReasonCode::spills, {double(trial.resources.local_bytes)}};
 
   const std::int64_t needed = bytes_in_flight_needed(facts);

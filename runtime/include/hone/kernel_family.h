@@ -41,6 +41,7 @@ struct WorkShape {
   std::int64_t tiles = 1;  ///< tiles of the grid-stride loop over the problem
   std::int64_t bytes_in_flight_per_block = 0;
   int loading_threads = 0;              ///< threads of a block that have loads in flight; 0: all
+  int local_array_bytes = 0;            ///< local memory of a thread that is no spilled registers: an array
   bool one_block = false;               ///< the grid is a single block, or a single cluster of cluster_blocks
   int launches = 1;                     ///< kernels per call
   bool uses_last_block_ticket = false;  ///< the last block combines partials: a ticket, a fence and a reload

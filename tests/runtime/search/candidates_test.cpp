@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <hone/sdk/occupancy.h>
+#include <hone/softmax.h>
 #include <hone/tuned_reduce.h>
 
 #include "runtime/families/reduce/reduce_layout.h"
@@ -149,6 +150,19 @@ TEST(Candidates, WhatSpillsIsRejected) {
   const CandidateList list = list_one(h100_facts(), problem, policy);
   EXPECT_TRUE(list.candidates.empty());
   EXPECT_EQ(list.rejected.front().reason, Reason(ReasonCode::spills, {400}));
+}
+
+TEST(Candidates, AnArrayInLocalMemoryIsNotSpilled) {
+  const Problem problem =
+      softmax_problem({.numerics = Numerics::reproducible}, SoftmaxShape::columns(256, 65536));
+  const Policy four_packs = problem.family->space()
+                                .parse("scope=block lanes=16 block_threads=256 packs_per_thread=4 min_blocks=unset")
+                                .value();
+  CompiledPolicy policy = compiled(h100_facts(), problem, four_packs, 128);
+  policy.resources.local_bytes = 96;
+  EXPECT_FALSE(list_one(h100_facts(), problem, policy).candidates.empty());
+  policy.resources.local_bytes = 208;
+  EXPECT_TRUE(list_one(h100_facts(), problem, policy).candidates.empty());
 }
 
 TEST(Candidates, HaveNoMoreBytesInFlightThanTheirCompiledCode) {
