@@ -13,11 +13,8 @@
 namespace hone {
 namespace {
 
-/// Results that do not depend on an order are the same under both numerics.
 Problem call_of_array(const Problem& problem) {
-  Problem called = problem;
-  called.numerics = reduce_problem(reduce_spec_of(problem), problem.extents[0]).numerics;
-  return called;
+  return reduce_problem(reduce_spec_of(problem), problem.extents[0], problem.alignment);
 }
 
 Problem call_of_rows(const Problem& problem) {

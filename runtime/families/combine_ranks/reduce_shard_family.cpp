@@ -50,8 +50,11 @@ std::int64_t rank_of(const Problem& problem) {
   return static_cast<std::int64_t>(problem.scalars[kRankScalar].value_or(0));
 }
 
+/// Ends of packs are exchanged by words: packs of several elements have at least one.
 std::int64_t vector_bytes(const Problem& problem) {
-  return std::max<std::int64_t>(problem.alignment, element_bytes(problem));
+  constexpr std::int64_t kWordBytes = 4;
+  return problem.alignment < kWordBytes ? element_bytes(problem)
+                                        : std::max<std::int64_t>(problem.alignment, element_bytes(problem));
 }
 
 /// How the chunks of a row are divided, wherever the first of them begins.

@@ -104,8 +104,8 @@ TEST_F(CombineRanks, PartialsAreLocated) {
 // The verifier compares nodes of the canonical tree in every bit: within a chunk, with whole chunks and whole runs of
 // them, for a shard that begins with a chunk and one that does not.
 TEST_F(CombineRanks, ShardsAreReducedToNodes) {
-  const auto run_shard = [&](const ReduceSpec& spec, const RowsShape& shape) {
-    const Problem problem = reduce_shard_problem(spec, shape, 0, {});
+  const auto run_shard = [&](const ReduceSpec& spec, const RowsShape& shape, std::uint32_t alignment = kMaxAlignment) {
+    const Problem problem = reduce_shard_problem(spec, shape, 0, {}, alignment);
     for (const Problem& each : problem.family->verifier().verified_problems(problem))
       for (const std::string_view kind : {"uniform", "nan", "infinity"}) run(each, kind);
   };
@@ -117,6 +117,9 @@ TEST_F(CombineRanks, ShardsAreReducedToNodes) {
             {.rows = 3, .columns = 9001, .pitch = 9003});
   run_shard({.op = ReduceOp::product, .dtype = DType::f64, .numerics = Numerics::reproducible},
             {.rows = 2, .columns = 700});
+  // Bytes of two arrays that are aligned alike to less than a word.
+  run_shard({.op = ReduceOp::dot, .dtype = DType::f8e4m3, .numerics = Numerics::reproducible},
+            {.rows = 1, .columns = 5001}, 2);
   for (const SoftmaxSpec& spec : {SoftmaxSpec{}, SoftmaxSpec{.result = DType::bf16, .scale = -0.5},
                                   SoftmaxSpec{.dtype = DType::f16, .result = DType::f32, .scale = -0.5}}) {
     const Problem problem = softmax_shard_problem(spec, {.rows = 4, .columns = 3000, .pitch = 3001}, 0, {});

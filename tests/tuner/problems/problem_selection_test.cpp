@@ -120,6 +120,22 @@ TEST(ListProblems, NumericsAreThoseThatTheFamilyOffers) {
   EXPECT_EQ(extreme.numerics, Numerics::fast) << "the same in any order";
 }
 
+/// Calls have one name for each of these: other classes would have winners that no call finds.
+TEST(ListProblems, ReductionsOfArraysAreThoseOfTheCalls) {
+  const std::vector<Problem> sums =
+      list_problems({.sizes = "8", .alignments = "all", .accumulator = "f32", .result = "f32"});
+  ASSERT_EQ(sums.size(), 2u);
+  EXPECT_EQ(sums[0].alignment, 4u) << "of 8 bytes, too: elements before the first pack are loaded one by one";
+  EXPECT_EQ(sums[1].alignment, 16u);
+  EXPECT_EQ(sums[0].accumulator, std::nullopt) << "its own";
+  EXPECT_EQ(sums[0].result, std::nullopt);
+  EXPECT_EQ(list_problems({.ops = "dot", .sizes = "8", .alignments = "8"}).front().alignment, 8u);
+  EXPECT_EQ(list_problems({.dtypes = "i32", .sizes = "8", .nan = "ignore"}).front().nan, NanPolicy::propagate)
+      << "integers are no NaNs";
+  EXPECT_THAT(refusal({.family = "copy", .sizes = "8x8", .accumulator = "u32"}, built_in_families()),
+              Names("--accumulator u32 is for no family"));
+}
+
 TEST(ListProblems, WhatAFamilyRefusesIsSaidWithTheFamiliesThatTakeIt) {
   const Families families = built_in_families();
   for (const char* family : {"softmax", "softmax_columns", "rms_norm", "transpose", "copy"}) {
