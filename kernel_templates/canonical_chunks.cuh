@@ -26,16 +26,15 @@ class CanonicalChunks {
   static constexpr unsigned kElements = kChunkElements<typename Op::In>;
   static constexpr unsigned kPacks = kElements / kPack;
   static constexpr unsigned kLanePacks = kPacks / kWarpThreads;
-  static_assert(kLanePacks >= 1 && (kChunks & (kChunks - 1)) == 0);
+  static_assert(kLanePacks >= 1 && kChunks <= 8 && (kChunks & (kChunks - 1)) == 0);
 
   /// `op` is an object if what a leaf is depends on the call.
   __device__ CanonicalChunks(const Source& source, Index n, const Op& op = {})
       : op_(op), source_(source), n_(n), chunks_((n + kElements - 1) / kElements), head_(source.unaligned()) {
     packs_ = n < head_ ? 0 : (n - head_) / kPack;
     const bool is_last_lane = threadIdx.x % kWarpThreads == kWarpThreads - 1;
-    if constexpr (kIsRotated) {
+    if constexpr (kIsRotated)
       if (head_ != 0) mask_ = Mask::of_first((kPack - (is_last_lane ? head_ : 0)) * kElementBytes);
-    }
   }
 
   __device__ Index count() const { return chunks_; }
@@ -82,19 +81,14 @@ class CanonicalChunks {
   static constexpr unsigned kElementBytes = sizeof(typename Op::In);
   template <unsigned kCount>
   static constexpr unsigned kLevels = kCount == 1 ? 0 : kCount == 2 ? 1 : kCount == 4 ? 2 : 3;
-  static_assert(kChunks <= 8);
   /// Batches of which not all elements are there are made in two halves: to know which ones are takes registers.
   static constexpr unsigned kCutChunks = kChunks > 1 ? kChunks / 2 : 1;
   static constexpr bool kIsRotated = kPack > 1;
   using Element = decltype(Source{}.element(Index(0)));
   /// True if elements that are not there can be replaced by some that change no result.
   static constexpr bool kFills = requires { Op::template absent_element<Element>(); };
-  template <class T>
-  static constexpr bool kIsPair = requires { &T::b; };
   struct NoMask {};
-  using Mask = typename Select<
-      !kIsRotated, NoMask,
-      typename Select<kIsPair<ElementPack>, PairMask<ElementPack>, PackMask<ElementPack>>::type>::type;
+  using Mask = typename Select<!kIsRotated, NoMask, typename MaskOf<ElementPack>::type>::type;
 
   /// The tree of kCount chunks, of which the first is there. kIsWhole: so are all of their elements.
   template <unsigned kCount, bool kIsWhole>

@@ -38,6 +38,16 @@ struct PairMask : PackMask<decltype(ElementPack::a)> {
   }
 };
 
+/// The mask of packs of a type.
+template <class ElementPack>
+struct MaskOf {
+  using type = PackMask<ElementPack>;
+};
+template <class T, unsigned kElements>
+struct MaskOf<PairPack<T, kElements>> {
+  using type = PairMask<PairPack<T, kElements>>;
+};
+
 template <class T, unsigned kElements>
 __device__ void set_element(Pack<T, kElements>& pack, unsigned e, T x) { pack.set(e, x); }
 template <class T, unsigned kElements>
