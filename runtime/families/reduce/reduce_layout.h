@@ -146,8 +146,8 @@ struct ReduceLayout : ReducePolicy {
   }
 
   WorkShape shape() const {
-    // Of a short array, warps that no chunk of the canonical tree is left for load nothing. The sum of 4096 f16, which
-    // are 4 chunks, takes 4 warps 1.24 µs in a graph, and 16 warps 1.32 (H100, CUDA 13.0, 2026-11-27).
+    // Warps that no chunk of a short array is left for load nothing. The sum of 4096 f16, which are 4 chunks, takes 4
+    // warps 1.36 µs in a graph, and 16 warps 1.38 (H100, CUDA 13.0, 2026-11-27).
     std::int64_t loading_threads = block_threads;
     if (is_canonical(problem))
       loading_threads = std::min(loading_threads, 32 * at_least_one(divide_up(array_bytes, unroll * kChunkBytes)));
@@ -231,7 +231,7 @@ inline constexpr std::array<PruneRule<ReduceView>, 5> kReduceRules{{
               (converts || v.thread_bytes > kMostBytesOfSmallElements);
      }},
     {"a warp would have more chunks of the canonical tree in flight than there are",
-     "H100, CUDA 13.0, 2026-11-27, in graphs: the sum of 1024 f16, one chunk, by one chunk a warp 1.21 µs, by two 1.43",
+     "H100, CUDA 13.0, 2026-11-27, in graphs: the sum of 1024 f16, one chunk, by one chunk a warp 1.19 µs, by two 1.43",
      [](const ReduceView& v) {
        return is_canonical(v.problem) && v.unroll > at_least_one(divide_up(v.array_bytes, kChunkBytes));
      }},
