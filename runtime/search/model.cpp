@@ -250,7 +250,8 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   const std::int64_t tiles = std::max<std::int64_t>(shape.tiles, 1);
   const std::int64_t blocks = std::clamp<std::int64_t>(tiles, 1, geometry.max_blocks);
   const std::int64_t slots = slots_of(facts, shape, resident_blocks);
-  const std::int64_t in_flight = divide_up(std::min(blocks, slots), facts.sm_count) * shape.bytes_in_flight_per_block;
+  const std::int64_t at_once_on_sm = divide_up(std::min(blocks, slots), facts.sm_count);
+  const std::int64_t in_flight = at_once_on_sm * shape.bytes_in_flight_per_block;
 
   const bool overlaps = shape.dependent_launch && facts.has_dependent_launch;
   const double first_us = overlaps ? constants.dependent_launch_us : constants.launch_us;
@@ -264,8 +265,8 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
         (has_equal_shares ? kEqualShares : 1);
   // Nothing is in flight while the last round is combined. Each of an SM's schedulers issues for its own warps.
   if (constants.sm_instructions_per_ns > 0) {
-    const std::int64_t threads = divide_up(std::min(blocks, slots), facts.sm_count) * shape.threads_that_load();
-    const double schedulers = std::min(1.0, static_cast<double>(threads) / kThreadsOfSchedulers);
+    const auto threads = static_cast<double>(at_once_on_sm * shape.threads_that_load());
+    const double schedulers = std::min(1.0, threads / kThreadsOfSchedulers);
     us += static_cast<double>(in_flight) * shape.instructions_per_byte /
           (constants.sm_instructions_per_ns * 1e3 * schedulers);
   }

@@ -24,7 +24,7 @@ namespace {
 
 using cache::VerifyReport;
 
-/// Of a file that is damaged, none.
+/// The winners that are not used; none are told of a file that is damaged.
 std::vector<Misfit> misfits_in(const std::filesystem::path& path, const VerifyReport& report) {
   const bool is_readable = report.schema_version > 0 && report.intact();
   return is_readable ? misfits_of(cache::Store(path).winners()) : std::vector<Misfit>{};

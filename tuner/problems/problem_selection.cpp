@@ -95,7 +95,8 @@ class Listing {
     // A problem that is not defined is refused where nothing else is named, and left out among other things.
     const bool is_single = operations.size() == 1 && dtypes.size() == 1;
     if (!problems_.empty() && (!is_single || refusal_.empty())) return std::move(problems_);
-    if (!refusal_.empty()) throw CommandError(ExitCode::usage, fmt::format("no problem is left: {}", refusal_));
+    if (!refusal_.empty())
+      throw CommandError(ExitCode::usage, fmt::format("no problem is left: {}{}", refusal_, who_takes(refused_)));
     throw CommandError(ExitCode::usage, fmt::format("no problem is left: arrays of {} are aligned to their element at "
                                                     "least, --align {} is less",
                                                     printable(dtype_words), printable(selection_.alignments)));
@@ -108,8 +109,9 @@ class Listing {
     problem.extents = extents;
     const Problem asked = problem;
     if (row_.as_called) problem = row_.as_called(problem);
-    if (const std::string refusal = refusal_of(problem); !refusal.empty()) {
-      refusal_ = refusal_of_kind_ = refusal + who_takes(asked);
+    if (std::string refusal = refusal_of(problem); !refusal.empty()) {
+      refusal_ = refusal_of_kind_ = std::move(refusal);
+      refused_ = asked;
       return;
     }
     for (const LaunchContext context : contexts_) {
@@ -145,6 +147,7 @@ class Listing {
   std::vector<Problem> problems_;
   std::size_t first_of_kind_ = 0;  ///< of the problems that have the operation and dtype at hand
   std::string refusal_;
+  Problem refused_{};  ///< as it was asked for, if there is a refusal_
   std::string refusal_of_kind_;
   std::vector<std::string> left_out_;
 };

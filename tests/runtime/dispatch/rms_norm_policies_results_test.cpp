@@ -19,6 +19,21 @@ namespace {
 
 class RmsNormPolicies : public DeviceTest {
  protected:
+  struct Shape {
+    std::int64_t rows, columns, in_gap = 0, out_gap = 0;
+  };
+
+  /// Rows with gaps between them, in one of three dtypes by turns.
+  static Problem problem_of(const Shape& shape, std::size_t turn, bool has_weight, bool has_residual,
+                            std::uint32_t alignment) {
+    return rms_norm_problem({.dtype = std::array{DType::f16, DType::f32, DType::bf16}[turn % 3],
+                             .rows = shape.rows,
+                             .columns = shape.columns,
+                             .in_pitch = shape.columns + shape.in_gap,
+                             .out_pitch = shape.columns + shape.out_gap},
+                            has_weight, has_residual, alignment);
+  }
+
   static Policy policy_of(const Problem& problem, std::string_view text) {
     std::string fault;
     const auto policy = problem.family->space().parse(text, &fault);
@@ -86,9 +101,6 @@ TEST_F(RmsNormPolicies, RowsHeldInSharedMemoryAreRightAroundEachLimit) {
 /// Rows that begin anywhere: shorter than a pack, with packs for some threads, for all, and for more than are held;
 /// side by side, so that weights are in step with some of them, and at pitches that put x out of step with y.
 TEST_F(RmsNormPolicies, RowsThatBeginAnywhereAreRightAroundEachLimit) {
-  struct Shape {
-    std::int64_t rows, columns, in_gap = 0, out_gap = 0;
-  };
   const std::vector<Shape> shapes{{9, 1},          {17, 7},        {5, 9},          {9, 17, 2, 0},  {5, 31, 0, 3},
                                   {17, 33},        {9, 1001},      {9, 1023, 1, 2}, {5, 1026},      {9, 2047},
                                   {9, 2049, 0, 1}, {5, 4097},      {5, 4100},       {3, 8191, 5, 6}, {9, 10007},
@@ -96,14 +108,8 @@ TEST_F(RmsNormPolicies, RowsThatBeginAnywhereAreRightAroundEachLimit) {
   for (const std::string_view staging : {"shifted packs_per_thread=2", "shared packs_per_thread=2 smem_kib=32"})
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       if (!test::in_share(policies_met_++)) continue;
-      const auto [rows, columns, in_gap, out_gap] = shapes[i];
       const bool has_residual = i % 2 == 1, has_weight = i / 2 % 2 == 0;
-      const Problem problem = rms_norm_problem({.dtype = std::array{DType::f16, DType::f32, DType::bf16}[i % 3],
-                                                .rows = rows,
-                                                .columns = columns,
-                                                .in_pitch = columns + in_gap,
-                                                .out_pitch = columns + out_gap},
-                                               has_weight, has_residual, i % 4 == 0 ? 4 : 16);
+      const Problem problem = problem_of(shapes[i], i, has_weight, has_residual, i % 4 == 0 ? 4 : 16);
       if (problem.alignment >= 16) continue;
       verify(problem,
              {policy_of(problem, fmt::format("scope=block block_threads=128 staging={} min_blocks=1", staging))});
@@ -125,20 +131,11 @@ TEST_F(RmsNormPolicies, RowsThatBeginAnywhereAreRightAroundEachLimit) {
 /// Tiles: rows of one and of two a thread, in whole words, in words of shared memory that begin in the middle of an
 /// element pair, by groups of lanes, side by side and with gaps; more of them than a tile has, and fewer than a thread.
 TEST_F(RmsNormPolicies, RowsInTilesAreRight) {
-  struct Shape {
-    std::int64_t rows, columns, in_gap = 0, out_gap = 0;
-  };
   const std::vector<Shape> shapes{{1, 1},    {700, 2}, {901, 3}, {5, 5},          {1203, 7}, {400, 7, 0, 2},
                                   {257, 11}, {300, 12}, {90, 17}, {100, 33, 1, 0}, {40, 77}};
   for (std::size_t i = 0; i < 3 * shapes.size(); ++i) {
     if (!test::in_share(policies_met_++)) continue;
-    const auto [rows, columns, in_gap, out_gap] = shapes[i / 3];
-    const Problem problem = rms_norm_problem({.dtype = std::array{DType::f16, DType::f32, DType::bf16}[i % 3],
-                                              .rows = rows,
-                                              .columns = columns,
-                                              .in_pitch = columns + in_gap,
-                                              .out_pitch = columns + out_gap},
-                                             i / 3 % 2 == 0, false, i % 2 == 0 ? 16 : 2);
+    const Problem problem = problem_of(shapes[i / 3], i, i / 3 % 2 == 0, false, i % 2 == 0 ? 16 : 2);
     if (problem.alignment >= 16) continue;
     std::vector<Policy> policies;
     for (const auto& [lanes, packs] : {std::pair{1, 4}, {8, 2}}) {
@@ -160,9 +157,6 @@ TEST_F(RmsNormPolicies, RowsInTilesAreRight) {
 /// side by side, so that rows begin anywhere and weights are in step with some of them, and at pitches that put x out
 /// of step with y. Fewer rows than a pipeline's lag, and more than it keeps partial results of.
 TEST_F(RmsNormPolicies, RowsThatManyBlocksShareAreRightAroundEachLimit) {
-  struct Shape {
-    std::int64_t rows, columns, in_gap = 0, out_gap = 0;
-  };
   const std::vector<Shape> shapes{{1, 1},         {40, 1},         {3, 7},          {1, 9},           {5, 16, 0, 8},
                                   {3, 24, 1, 0},  {3, 1023},       {1, 1024},       {3, 1025, 2, 0},  {2, 2047},
                                   {2, 2048},      {2, 2049},       {37, 2056},      {21, 4099},       {4, 4099, 0, 3},
@@ -170,14 +164,8 @@ TEST_F(RmsNormPolicies, RowsThatManyBlocksShareAreRightAroundEachLimit) {
   for (const std::string_view combine : {"second_kernel", "pipeline"})
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       if (!test::in_share(policies_met_++)) continue;
-      const auto [rows, columns, in_gap, out_gap] = shapes[i];
       const bool has_residual = (i % 2 == 1) == (combine == "pipeline"), has_weight = i / 3 % 2 == 0;
-      const Problem problem = rms_norm_problem({.dtype = std::array{DType::f16, DType::f32, DType::bf16}[i % 3],
-                                                .rows = rows,
-                                                .columns = columns,
-                                                .in_pitch = columns + in_gap,
-                                                .out_pitch = columns + out_gap},
-                                               has_weight, has_residual, i % 4 == 0 ? 4 : 16);
+      const Problem problem = problem_of(shapes[i], i, has_weight, has_residual, i % 4 == 0 ? 4 : 16);
       verify(problem, {policy_of(problem, fmt::format("scope=grid combine={} block_threads=128 packs_per_thread=2 "
                                                       "min_blocks=1", combine))});
     }
@@ -192,24 +180,16 @@ TEST_F(RmsNormPolicies, RowsThatAGridHoldsAreRight) {
     options.sm_count = 3;
     device_ = make_host_device(options);
   }
-  struct Shape {
-    std::int64_t rows, columns, in_gap = 0, out_gap = 0;
-  };
   const std::vector<Shape> shapes{{5, 8000},      {70, 1001},      {33, 17},       {5, 9600},      {4, 7999, 1, 0},
                                   {37, 1032},     {19, 2050, 0, 3}, {3, 4096, 5, 6}, {1, 3001},     {60, 40},
                                   {6, 4100, 4, 0}, {16, 2049}, {3, 60000},     {2, 70001, 3, 2}, {2, 120001}};
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (!test::in_share(policies_met_++)) continue;
-    const auto [rows, columns, in_gap, out_gap] = shapes[i];
-    const Problem problem = rms_norm_problem({.dtype = std::array{DType::f16, DType::f32, DType::bf16}[i % 3],
-                                              .rows = rows,
-                                              .columns = columns,
-                                              .in_pitch = columns + in_gap,
-                                              .out_pitch = columns + out_gap},
-                                             i % 2 == 0, false, i % 4 == 0 ? 4 : 16);
+    const Problem problem = problem_of(shapes[i], i, i % 2 == 0, false, i % 4 == 0 ? 4 : 16);
     const Policy policy = policy_of(
         problem, fmt::format("scope=grid combine=held ring_kib=32 row_groups={} block_threads={} packs_per_thread={} "
-                             "min_blocks=1", columns < 3000 ? 2 : 1, i % 3 == 0 ? 1024 : 512, i % 5 == 0 ? 4 : 2));
+                             "min_blocks=1", shapes[i].columns < 3000 ? 2 : 1, i % 3 == 0 ? 1024 : 512,
+                             i % 5 == 0 ? 4 : 2));
     ASSERT_EQ(problem.family->is_valid(problem, policy, device_->facts()).text(), "") << to_string(problem);
     verify(problem, {policy}, {});
   }
