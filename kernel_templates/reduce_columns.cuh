@@ -8,7 +8,7 @@
 //
 // Packs are aligned even if rows are not (RowStarts). In the few rows where they would reach outside of the array,
 // single elements are loaded. With kFolds, `folds` contiguous rows of few columns are one long row, whose columns are
-// folded in the end. kFewTiles: a thread has few tiles of kUnroll rows (for_each_full_tile()); it changes no result.
+// folded in the end. kTiles changes no result.
 //
 // Constraints: kBlockThreads, kThreadsPerOutput and kUnroll are powers of two; with shifted_loads packs have 4 bytes or
 // more; folds · inner <= kTileColumns; Op::Index holds `reduced` plus one tile of rows.
@@ -20,8 +20,15 @@
 
 namespace hone {
 
+/// How many tiles of kUnroll rows a thread has, at most: it decides how for_each_full_tile() loops over them.
+enum class Tiles {
+  two,  ///< there is no double buffering, whose registers would keep other warps from the SM
+  few,  ///< the first iteration is peeled
+  many,
+};
+
 template <class Op, unsigned kBlockThreads, unsigned kThreadsPerOutput, unsigned kPackElements, unsigned kUnroll,
-          RowStarts kStarts, bool kFolds, bool kFewTiles, bool kSplitsRows, class Out, unsigned kValues>
+          RowStarts kStarts, bool kFolds, Tiles kTiles, bool kSplitsRows, class Out, unsigned kValues>
 struct ColumnReduce {
   using Tiling = ColumnTiling<Op, kBlockThreads, kThreadsPerOutput, kPackElements, kUnroll, kStarts, kFolds>;
   using In = typename Op::In;
@@ -107,7 +114,7 @@ struct ColumnReduce {
       const Offset step = tile.row_step();
       const Offset stride = step * tile.pitch;
       const auto is_full = [&](Offset first) { return first + (kUnroll - 1) * step < tile.last_of_packs; };
-      row = for_each_full_tile<Op::kComputeBound, kFewTiles, Rows>(
+      row = for_each_full_tile<Op::kComputeBound && kTiles != Tiles::two, kTiles == Tiles::few, Rows>(
           row, kUnroll * step,
           [&](Offset first) { return Op::kHasNeutral ? first < tile.last_of_packs : is_full(first); },
           [&](Rows& rows, Offset first) {

@@ -60,6 +60,12 @@ class UnitsCompile : public testing::Test {
     EXPECT_LE(spilling_.load(), std::max<std::size_t>(2, units.size() / 10)) << spilled_;
   }
 
+  /// The resources of the first kernel.
+  Resources resources_of(const Unit& unit) const {
+    const Binary binary = compiler_.compile(unit, kArchitecture);
+    return cubin_resources(binary.code, binary.entries.at(0)).value();
+  }
+
  private:
   std::string fault_of(const Unit& unit) {
     try {
@@ -266,6 +272,17 @@ TEST_F(UnitsCompile, ForRowsAndColumnsInEveryWay) {
       units.push_back(unit_of(problem, policies[turn * 5 % policies.size()]));
     }
   compile_all(units);
+}
+
+/// With double buffering this unit took 79 registers, which leave an SM 768 threads.
+TEST_F(UnitsCompile, LogsumexpOfColumnsOfTwoTilesLeavesRegistersFor1024Threads) {
+  const Problem problem = reduce_columns_problem({.op = ReduceOp::logsumexp, .dtype = DType::f16},
+                                                 {.reduced = 31, .inner = 1048577});
+  const Policy policy = problem.family->space()
+                            .parse("block_threads=256 threads_per_column=4 unroll=8 scope=block staging=direct "
+                                   "min_blocks=unset")
+                            .value();
+  EXPECT_LE(resources_of(unit_of(problem, policy)).registers, 64);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, ReduceCompiles, testing::ValuesIn([] {
