@@ -19,8 +19,7 @@ namespace {
 // to 0.61 µs longer than in a graph, and of two 0.60 to 1.1 (2^18 to 2^23 elements). The best reductions reach 93 % of
 // the bandwidth that clock and bus width imply. That of a cluster is what 16 blocks draw that have all of 2^18 floats
 // in flight at once: 2.7 µs for the sum (H200, CUDA 13.0, 2026-11). An SM issues four instructions of 32 threads a
-// cycle, at 1.7 GHz. RMS norms of a warp or less for each row in 32768, 65536 and 131072 blocks of 128 threads take
-// 40.3, 80.4 and 160.7 µs at least, whatever the rows (graphs, H100, CUDA 13.0, 2026-11-27): the pace of new blocks.
+// cycle, at 1.7 GHz.
 constexpr ModelConstants kCudaGraph{.enqueue_us = 0,
                                     .launch_us = 0.79,
                                     .extra_launch_us = 0.8,
@@ -30,7 +29,6 @@ constexpr ModelConstants kCudaGraph{.enqueue_us = 0,
                                     .cluster_us = 0.2,
                                     .partials_us = 0.14,
                                     .block_thread_us = 0.0003,
-                                    .block_us = 0.001216,
                                     .memory_latency_us = 0.55,
                                     .thread_us = 0,
                                     .bandwidth_gbps = 1000,
@@ -67,7 +65,6 @@ constexpr ModelConstants kHost{.enqueue_us = 0,
                                .cluster_us = 0,
                                .partials_us = 0,
                                .block_thread_us = 0,
-                               .block_us = 0,
                                .memory_latency_us = 0,
                                .thread_us = 0.3,
                                .bandwidth_gbps = 0,
@@ -277,8 +274,7 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
       shape.cluster_blocks > 1 ? divide_up(tiles, std::min(blocks, slots)) : divide_up(blocks, slots);
   us += constants.memory_latency_us * shape.pipeline_fill_latencies * static_cast<double>(fills);
   us += constants.memory_latency_us * held_row_latencies(shape, blocks);
-  us = std::max({us, first_us + constants.memory_latency_us * shape.critical_path_loads,
-                 first_us + constants.block_us * static_cast<double>(blocks)});
+  us = std::max(us, first_us + constants.memory_latency_us * shape.critical_path_loads);
   if (shape.uses_last_block_ticket) us += constants.join_us;
   if (shape.cluster_blocks > 1) us += constants.cluster_us;
   else if (blocks > 1 && (shape.uses_last_block_ticket || shape.launches > 1))

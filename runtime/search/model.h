@@ -22,7 +22,6 @@ struct ModelConstants {
   double cluster_us;              ///< the barriers of a cluster
   double partials_us;  ///< each round in which a block reads the partial results of as many as it has threads
   double block_thread_us;         ///< per thread of a block: starting it, and its part in combining them
-  double block_us;                ///< the pace at which the device starts blocks
   double memory_latency_us;       ///< of one load under load; 0: loads do not wait
   double thread_us;               ///< per thread and block: starting it and taking it through the block's barriers
   double bandwidth_gbps;          ///< what the best kernels reach

@@ -255,15 +255,6 @@ TEST(Model, SomeSmsAreInNoCluster) {
   EXPECT_GT(us(128), 1.5 * us(124)) << "31 clusters are resident";
 }
 
-TEST(Model, TheDeviceStartsBlocksAtAPaceOfItsOwn) {
-  Work work(131'072);  // of 16 bytes
-  work.bytes = work.shape.tiles * 16;
-  const auto us = [&](std::int64_t blocks) { return work.on(h100_facts(), blocks, 16).us(); };
-  EXPECT_NEAR(us(131'072), 160.7, 2) << "as measured";
-  EXPECT_NEAR(us(131'072), 2 * us(65'536), 2);
-  EXPECT_LT(us(132), 20) << "a persistent grid";
-}
-
 TEST(Model, BlocksThatSmsCannotShareAlikeCost) {
   Work work(100'000);
   const auto us = [&](std::int64_t blocks, int resident) { return work.on(h100_facts(), blocks, resident).us(); };
