@@ -42,8 +42,8 @@ constexpr double kElementInstructions = 22;
 constexpr double kUnrolledInstructions = 16, kUnrolledRowInstructions = 25, kLaneInstructions = 100;
 
 /// The instructions of a row for each lane that holds packs of it, which the row may not fill, and the same where rows
-/// begin anywhere: 2^17 rows of 200 f16 take 32 lanes 43.5 µs and 16 lanes 36.7, 2^19 of 50 f16 8 lanes 66, 2^18 of 100 f16 44 (H100, CUDA
-/// 13.0, 2026-11-27).
+/// begin anywhere: 2^17 rows of 200 f16 take 32 lanes 43.5 µs and 16 lanes 36.7, 2^19 of 50 f16 8 lanes 66, 2^18 of
+/// 100 f16 44 (H100, CUDA 13.0, 2026-11-27).
 constexpr double kGroupInstructions = 120, kMisalignedGroupInstructions = 270;
 
 /// The memory latencies of an item of a pipeline (RowChunks::add_to()).
