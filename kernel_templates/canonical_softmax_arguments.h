@@ -19,6 +19,7 @@ struct GuessedFactors {
 template <class Acc>
 struct CanonicalSoftmaxArguments : SoftmaxArguments<Acc> {
   GuessedFactors<Acc> guessed;
+  unsigned kept_rows = 1;  ///< of canonical_softmax_held.cuh: rows whose chunks' sums a block keeps, a power of two
 };
 
 }  // namespace hone

@@ -33,6 +33,8 @@ struct HeldParts {
   using InPack = typename Kernel::InPack;
 
   static constexpr unsigned kMostRows = 14, kMostSlots = 64, kLinePacks = 8;
+  /// Rows of a call, at most, of which some may have to be summed again.
+  static constexpr unsigned kMostAgain = Kernel::Order::kMaySumAgain ? 16384 : 32;
   static_assert(Kernel::kBlockThreads == Roles::kGroupThreads && sizeof(InPack) == 16);
 
   /// The shared memory that the roles of a block have in common. Arrivals at mbarriers release, and waits acquire. That
@@ -49,7 +51,9 @@ struct HeldParts {
   /// are cleared before any block counts as started, and nobody looks for a tag before all do.
   struct Shared {
     unsigned long long landed[kMostSlots], freed[kMostSlots], summed[kMostRows], combined[kMostRows];
-    Words<State> of_warp[kMostRows][Roles::kGroupWarps], of_row[kMostRows];
+    Words<typename Kernel::Order::Share> of_warp[kMostRows][Roles::kGroupWarps];
+    Words<State> of_row[kMostRows];
+    unsigned again[kMostAgain / 32];  ///< a bit for each row that is to be summed again
   };
 
   /// The block's part of a row. Parts begin with lines of the output, and so the first may begin before the row.
@@ -137,10 +141,14 @@ struct HeldParts {
     return chunk;
   }
 
-  __device__ unsigned passing_chunks() const { return arguments.chunks - arguments.held_chunks; }
+  /// The same, where it is not held.
+  __device__ Chunk chunk_in_memory(const Part& part, unsigned c, unsigned thread) const {
+    Chunk chunk = this->chunk(part, c, thread, nullptr);
+    chunk.held = part.row.address(0);
+    return chunk;
+  }
 
-  /// The slot of the ring of chunks that pass.
-  __device__ unsigned passing(const Slot& slot) const { return arguments.slots + slot.number; }
+  __device__ unsigned passing_chunks() const { return arguments.chunks - arguments.held_chunks; }
 
   /// Calls act(r, slot) for each row of group `turn`, where `slot` is that of its first chunk, and moves on.
   __device__ void for_rows(unsigned turn, const auto& act) const {
@@ -153,25 +161,20 @@ struct HeldParts {
     }
   }
 
-  /// Calls act(chunk, slot) for the held chunks of a part, each when it has landed.
-  __device__ void for_held(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
+  /// Calls act(chunk, slot, is_held) for the chunks of a part, each when it has landed: those that are held, from slot
+  /// `held` on, and behind them those that pass, from `passing` on; or first these, the last of them first. (Two loops
+  /// would have the code of `act` twice, which is long.)
+  template <bool kPassingFirst>
+  __device__ void for_chunks(Slot& held, Slot& passing, const Part& part, unsigned thread, const auto& act) const {
 #pragma unroll 1
-    for (unsigned c = 0; c < arguments.held_chunks; ++c) {
-      wait_for_phase(shared.landed + slot.number, slot.phase);
-      act(chunk(part, c, thread, packs_of(slot.number, arguments.slot_packs)), slot.number);
-      slot.advance(arguments.slots);
-    }
-  }
-
-  /// The same for those that pass, and frees their slots; `slot` is that of the first, or of their second copies.
-  __device__ void for_passing(Slot& slot, const Part& part, unsigned thread, bool is_second, const auto& act) const {
-#pragma unroll 1
-    for (unsigned i = 0; i < passing_chunks(); ++i) {
-      const unsigned at = passing(slot), c = is_second ? arguments.chunks - 1 - i : arguments.held_chunks + i;
-      wait_for_phase(shared.landed + at, slot.phase);
-      act(chunk(part, c, thread, packs_of(at, arguments.slot_packs)));
-      free(at, thread);
-      slot.advance(arguments.passing_slots);
+    for (unsigned i = 0; i < arguments.chunks; ++i) {
+      const bool is_held = kPassingFirst ? i >= passing_chunks() : i < arguments.held_chunks;
+      const unsigned c = !kPassingFirst ? i : is_held ? i - passing_chunks() : arguments.chunks - 1 - i;
+      const unsigned at = is_held ? held.number : arguments.slots + passing.number;
+      wait_for_phase(shared.landed + at, is_held ? held.phase : passing.phase);
+      act(chunk(part, c, thread, packs_of(at, arguments.slot_packs)), at, is_held);
+      if (is_held) held.advance(arguments.slots);
+      else passing.advance(arguments.passing_slots);
     }
   }
 

@@ -21,6 +21,7 @@ struct RmsNormHeld {
                        AlignedIn::x>;
   using Op = typename Norm::Squares;
   using InPack = typename Norm::ElementPack;
+  using Order = AnyOrder<RmsNormHeld>;
 
   /// The packs first, first + kBlockThreads, … < end of a row, and its single elements, for one thread.
   struct Row : Norm::Row {
@@ -60,7 +61,7 @@ struct RmsNormHeld {
 
   static __device__ Op op(const Rows&) { return Op(); }
 
-  static __device__ float sums_of_singles(const Row& part, const Rows&) {
+  static __device__ float sums_of_part(const Row& part, unsigned, const Rows&) {
     float sum = Op::identity();
     part.for_singles([&](Index i) { sum = Op::combine(sum, Op::of(part.x.elements[i], Index(0))); });
     return sum;

@@ -7,7 +7,7 @@
 //
 //   loads      one thread starts bulk copies into chunks of the ring that are free
 //   sums       a group of warps adds up chunks that have landed; each warp has a State of the block's part
-//   publishes  a warp publishes the State of the part
+//   publishes  a warp publishes the State of the part, or those of its runs of chunks
 //   combines   four warps, which take turns, wait for the States of all blocks and combine them
 //   writes     another group writes the row from shared memory, and so frees its chunks
 //
@@ -30,15 +30,25 @@
 // the row, so that neither side needs a fence, which would wait for the stores of results that are in flight. Word 0 of
 // the workspace header is the ticket of the last block, word 1 counts the blocks that have cleared their tags.
 //
-// Kernel has kBlockThreads, Arguments, Index, Rows, Row, State; Results, which map elements to results; InPack, of 16
-// bytes; and
+// Some rows have to be summed again when their State is known. Blocks note which they are (all find the same), leave
+// them unwritten, and read them again from memory behind all others, when no warp has a role any more: code for them
+// within the roles would take their registers, and a call would take more.
 //
-//   op(rows)                                  a monoid of States, with in_all_lanes()
-//   sums_of_singles(part, rows)               what a thread adds up: the single elements of its part
+// Kernel has kBlockThreads, Arguments, Index, Rows, Row, State; Op, a monoid of States with in_all_lanes(); Results,
+// which map elements to results; InPack, of 16 bytes; Order, as AnyOrder is one; and
+//
+//   op(rows)                                  the Op
+//   sums_of_part(part, r, rows)               what a thread adds up of row r: at first what is in no whole pack
 //   add_held<kTile>(sums, chunk, rows)        packs of a chunk
-//   state_of(sums, rows)                      the State of a thread
+//   state_of(sums, rows)                      the Share of a thread
 //   results_of(state, rows)                   those of a row
 //   write_held<kTile>(chunk, results)
+//
+// and, if Order::kMaySumAgain, sums_again(state, rows), which is true if a row's State asks for it, and
+//
+//   sums_of_part(part, r, rows, state)        the same for such a row, of which State is known; first with State(), to
+//   add_held<kTile>(sums, chunk, rows, state) know it
+//   results_again_of(state, rows)
 //
 // Rows has row<kThreads>(r, thread), a thread's share of a Row, and Row has end, the packs of the row; singles; the
 // address(pack); load(pack); packs_behind_line<kLinePacks>() and write_singles(results).
@@ -48,86 +58,51 @@
 // bits.
 #pragma once
 
-#include "grid.cuh"
 #include "held_copies.cuh"
-#include "tagged_state.cuh"
+#include "held_states.cuh"
 
 namespace hone {
 
 template <class Kernel, unsigned kThreads, unsigned kTurns, unsigned kTile>
-struct RowHeld : HeldCopies<Kernel, kThreads, kTurns> {
-  using Parts = HeldCopies<Kernel, kThreads, kTurns>;
+struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
+  using Parts = HeldStates<Kernel, kThreads, kTurns>;
   using typename Parts::Chunk, typename Parts::Part, typename Parts::Roles, typename Parts::Shared;
   using typename Parts::Slot, typename Parts::State;
   using Parts::all, Parts::arguments, Parts::kMostRows, Parts::rows, Parts::shared;
-  static constexpr unsigned kRing = 2 * kMostRows;
-  static constexpr unsigned kStatesAtOnce = 5;  ///< that a lane loads: all of a row, of up to 160 blocks
+  using Parts::kAgainRows, Parts::kRing, Parts::row_state, Parts::states;
+  using Order = typename Kernel::Order;
 
   __device__ void sum_rows(unsigned turn, unsigned thread) const {
     const unsigned warp = thread / kWarpThreads;
     Slot passing;
     this->for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
-      auto sums = Kernel::sums_of_singles(part.row, all);
-      this->for_held(slot, part, thread, [&](const Chunk& chunk, unsigned) {
+      wait_for_phase(shared.landed + slot.number, slot.phase);  // the sums of an earlier row have been read
+      auto sums = Kernel::sums_of_part(part.row, r, all);
+      const auto add = [&](const Chunk& chunk, unsigned of_slot, bool is_held) {
         Kernel::template add_held<kTile>(sums, chunk, all);
-      });
-      this->for_passing(passing, part, thread, false, [&](const Chunk& chunk) {
-        Kernel::template add_held<kTile>(sums, chunk, all);
-      });
+        if (!is_held) this->free(of_slot, thread);
+      };
+      this->template for_chunks<false>(slot, passing, part, thread, add);
       passing.skip(arguments.passing_slots, this->passing_chunks());  // which are written
-      const State state = Kernel::op(all).template in_all_lanes<kWarpThreads>(Kernel::state_of(sums, all));
+      const auto share = Order::in_all_lanes(Kernel::state_of(sums, all), all);
       __syncwarp();
       if (thread % kWarpThreads == 0) {
-        shared.of_warp[r % kMostRows][warp] = state;
+        shared.of_warp[r % kMostRows][warp] = share;
         arrive(shared.summed + r % kMostRows);
       }
     });
   }
 
-  __device__ TaggedState<State>* of_blocks(unsigned r) const {
-    return partials_in<TaggedState<State>>(arguments.workspace) + r % kRing * gridDim.x;
-  }
-
   __device__ void publish_rows(unsigned lane) const {
-    const auto op = Kernel::op(all);
 #pragma unroll 1
     for (unsigned r = 0; r < rows; ++r) {
       const unsigned place = r % kMostRows;
       wait_for_phase(shared.summed + place, r / kMostRows % 2);
-      const State of_lane = lane < Roles::kGroupWarps ? shared.of_warp[place][lane].value() : op.identity();
-      const State of_block = op.template in_all_lanes<kWarpThreads>(of_lane);
+      this->publish(states(r % kRing), place, r, lane);
       __syncwarp();
-      if (lane != 0) continue;
-      of_blocks(r)[blockIdx.x].publish(of_block, r + 1);
-      arrive(shared.combined + place);  // the warps may write their next States
+      if (lane == 0) arrive(shared.combined + place);  // the warps may write their next shares
     }
-  }
-
-  /// The State of row r, from those of all blocks.
-  __device__ State row_state(unsigned r, unsigned lane) const {
-    const auto op = Kernel::op(all);
-    TaggedState<State>* const tagged = of_blocks(r);
-    State state = op.identity();
-#pragma unroll 1
-    for (unsigned first = lane; first < gridDim.x; first += kStatesAtOnce * kWarpThreads) {
-      State some[kStatesAtOnce];
-      bool is_there[kStatesAtOnce];
-      unrolled<kStatesAtOnce>([&](unsigned i) { is_there[i] = first + i * kWarpThreads >= gridDim.x; });
-      for (bool is_complete = false; !is_complete;) {
-        unrolled<kStatesAtOnce>([&](unsigned i) {
-          if (!is_there[i]) is_there[i] = tagged[first + i * kWarpThreads].read(some[i], r + 1);
-        });
-        is_complete = true;
-        unrolled<kStatesAtOnce>([&](unsigned i) { is_complete = is_complete && is_there[i]; });
-        if (!is_complete) __nanosleep(40);
-      }
-      unrolled<kStatesAtOnce>([&](unsigned i) {
-        if (first + i * kWarpThreads < gridDim.x) state = op.combine(state, some[i]);
-      });
-    }
-    __syncwarp();
-    return op.template in_all_lanes<kWarpThreads>(state);
   }
 
   __device__ void combine_rows(unsigned warp, unsigned lane) const {
@@ -136,7 +111,7 @@ struct RowHeld : HeldCopies<Kernel, kThreads, kTurns> {
 #pragma unroll 1
     for (unsigned r = warp; r < rows; r += Roles::kCombiningWarps) {
       wait_for_phase(shared.summed + r % kMostRows, r / kMostRows % 2);  // before that nobody needs it
-      const State of_row = row_state(r, lane);
+      const State of_row = row_state(states(r % kRing), r, lane);
       if (lane == 0) {
         shared.of_row[r % kMostRows] = of_row;
         arrive(shared.combined + r % kMostRows);
@@ -150,26 +125,82 @@ struct RowHeld : HeldCopies<Kernel, kThreads, kTurns> {
       const Part part = this->part(r, thread);
       wait_for_phase(shared.landed + slot.number, slot.phase);
       wait_for_phase(shared.combined + r % kMostRows, r / kMostRows % 2);
-      const typename Kernel::Results results = Kernel::results_of(shared.of_row[r % kMostRows], all);
-      part.row.write_singles(results);
+      const State of_row = shared.of_row[r % kMostRows];
+      bool is_again = false;
+      if constexpr (Order::kMaySumAgain) {
+        is_again = Kernel::sums_again(of_row, all);
+        if (is_again && thread == 0) atomicOr(shared.again + r / 32, 1u << r % 32);
+      }
+      const auto results = Kernel::results_of(of_row, all);
+      if (!is_again) part.row.write_singles(results);
       passing.skip(arguments.passing_slots, this->passing_chunks());  // which are added up
-      this->for_passing(passing, part, thread, true, [&](const Chunk& chunk) {
-        Kernel::template write_held<kTile>(chunk, results);
-      });
-      this->for_held(slot, part, thread, [&](const Chunk& chunk, unsigned of_slot) {
-        Kernel::template write_held<kTile>(chunk, results);
+      const auto write = [&](const Chunk& chunk, unsigned of_slot, bool) {
+        if (!is_again) Kernel::template write_held<kTile>(chunk, results);
         this->free(of_slot, thread);
-      });
+      };
+      this->template for_chunks<true>(slot, passing, part, thread, write);
     });
+  }
+
+  /// Makes the State of row r once more, from the block's part in memory and those of others, with the one in
+  /// shared.of_row[0], which it replaces. `number` counts the calls. All threads call it.
+  __device__ void sum_again(unsigned r, unsigned number) const {
+    const unsigned warp = threadIdx.x / kWarpThreads, lane = threadIdx.x % kWarpThreads;
+    if (warp < Roles::kGroupWarps) {
+      const State known = shared.of_row[0];
+      const Part part = this->part(r, threadIdx.x);
+      auto sums = Kernel::sums_of_part(part.row, r, all, known);
+#pragma unroll 1
+      for (unsigned c = 0; c < arguments.chunks; ++c)
+        Kernel::template add_held<kTile>(sums, this->chunk_in_memory(part, c, threadIdx.x), all, known);
+      const auto share = Order::in_all_lanes(Kernel::state_of(sums, all), all);
+      if (lane == 0) shared.of_warp[0][warp] = share;
+    }
+    __syncthreads();
+    if (warp == 0) {
+      // Who publishes this State has the last one, for which all have published theirs, and so have read those before.
+  TaggedState<State>* const states = this->states(kRing + number % kAgainRows);
+      this->publish(states, 0, r, lane);
+      const State of_row = row_state(states, r, lane);
+      if (lane == 0) shared.of_row[0] = of_row;
+    }
+    __syncthreads();
+  }
+
+  /// Writes the rows that are left. All threads call it.
+  __device__ void write_rows_again() const {
+    unsigned number = 0;
+#pragma unroll 1
+    for (unsigned first = 0; first < rows; first += 32) {
+#pragma unroll 1
+      for (unsigned left = shared.again[first / 32]; left != 0; left &= left - 1) {
+        const unsigned r = first + __ffs(static_cast<int>(left)) - 1;
+        if (threadIdx.x == 0) shared.of_row[0] = State();
+        __syncthreads();
+#pragma unroll 1
+        for (unsigned time = 0; time < 2; ++time) sum_again(r, number++);
+        if (threadIdx.x < Roles::kGroupThreads) {
+          const Part part = this->part(r, threadIdx.x);
+          const auto results = Kernel::results_again_of(shared.of_row[0], all);
+          part.row.write_singles(results);
+#pragma unroll 1
+          for (unsigned c = 0; c < arguments.chunks; ++c)
+            Kernel::template write_held<1>(this->chunk_in_memory(part, c, threadIdx.x), results);
+        }
+        __syncthreads();
+      }
+    }
   }
 
   static __device__ void run(const typename Kernel::Arguments& arguments) {
     __shared__ Shared shared;
-    const RowHeld held{{{arguments, shared}}};
+    const RowHeld held{{{{arguments, shared}}}};
     if (threadIdx.x == 0) held.init_shared();
     pdl_release_then_wait();
     auto* const header = static_cast<unsigned*>(arguments.workspace);
-    if (threadIdx.x < kRing) held.of_blocks(threadIdx.x)[blockIdx.x].clear();
+    held.clear_states();
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < Parts::kMostAgain / 32; i += kThreads) shared.again[i] = 0;
     __syncthreads();
     if (threadIdx.x == 0) count_up(header + 1);
     const unsigned warp = threadIdx.x / kWarpThreads, lane = threadIdx.x % kWarpThreads;
@@ -187,6 +218,7 @@ struct RowHeld : HeldCopies<Kernel, kThreads, kTurns> {
       else held.write_rows(of_kind / Roles::kGroupWarps, thread);
     }
     __syncthreads();
+    if constexpr (Order::kMaySumAgain) held.write_rows_again();
     if (threadIdx.x == 0 && take_last_ticket(header, gridDim.x)) header[1] = 0;
   }
 };

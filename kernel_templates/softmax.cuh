@@ -9,6 +9,7 @@
 #pragma once
 
 #include "combine.cuh"
+#include "held_order.cuh"
 #include "softmax_row.cuh"
 
 namespace hone {
@@ -113,9 +114,11 @@ struct Softmax {
   using Op = typename Types::Scale;
   using InPack = typename Types::InPack;
   using Sums = SoftmaxSums<Types>;
+  using Order = AnyOrder<Softmax>;
 
   static __device__ const Op& op(const Rows& all) { return all.scale; }
 
+  static __device__ Sums sums_of_part(const Row& part, unsigned, const Rows& all) { return sums_of_singles(part, all); }
   static __device__ Sums sums_of_singles(const Row& part, const Rows& all) {
     Sums sums = part.start(all.scale);
     part.add_singles(sums, all.scale);

@@ -1,5 +1,7 @@
 #include "runtime/families/row_held.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace hone {
@@ -12,7 +14,40 @@ constexpr std::int64_t kMostPartPacks = std::int64_t{1} << 28;
 constexpr std::int64_t kMostCounted = std::int64_t{1} << 31;
 constexpr auto kMostPartialBytes = static_cast<std::int64_t>(kWorkspaceBytes - kWorkspaceHeaderBytes);
 
+/// Leaves of a tree of a block, and of the tree of these (TreeOfLanes of canonical_softmax_held.cuh).
+constexpr std::int64_t kMostLeaves = std::int64_t{1} << 15;
+
+/// What longer runs save and cost. The warp that combines a row takes kStatesAtOnce States at once, and as long as
+/// blocks take for 2.5 chunks of the tree: 16 rows of 3000000 f32 take softmax 311 µs with 3036 States and 179 with 396
+/// (H100, CUDA 13.0, 2026-11-27). Parts of whole runs are longer than need be, and some blocks have none then.
+constexpr std::int64_t kStatesAtOnce = 160;
+std::int64_t half_chunks_of_row(std::int64_t part_chunks, std::int64_t states) {
+  return 2 * part_chunks + 5 * divide_up(states, kStatesAtOnce);
+}
+
 }  // namespace
+
+HeldParts HeldParts::of_lines(std::int64_t row_packs, std::int64_t blocks) {
+  const std::int64_t lines = divide_up(row_packs + kLinePacks - 1, blocks * kLinePacks);
+  return {.packs = lines * kLinePacks, .unit_packs = kLinePacks, .states = blocks};
+}
+
+HeldParts HeldParts::of_tree(std::int64_t row_packs, std::int64_t blocks, std::int64_t state_bytes,
+                             std::int64_t sum_bytes) {
+  const std::int64_t least = divide_up(row_packs, blocks * kTreeChunkPacks);
+  const auto in_runs = [&](int levels) { return divide_up(least, std::int64_t{1} << levels) << levels; };
+  const auto states = [&](int levels) { return blocks * (in_runs(levels) >> levels); };
+  HeldParts parts{.packs = 0, .unit_packs = kTreeChunkPacks, .states = 0, .bytes_of_tree_chunk = sum_bytes};
+  parts.state_rows += 2;
+  const std::int64_t most = std::min(kMostLeaves, kMostPartialBytes / (parts.state_rows * 2 * state_bytes));
+  while (states(parts.run_levels) > most && std::int64_t{1} << parts.run_levels < least) ++parts.run_levels;
+  const auto time = [&](int levels) { return half_chunks_of_row(in_runs(levels), states(levels)); };
+  for (int levels = parts.run_levels + 1; std::int64_t{1} << levels < 2 * least; ++levels)
+    if (time(levels) <= time(parts.run_levels)) parts.run_levels = levels;
+  parts.packs = in_runs(parts.run_levels) * kTreeChunkPacks;
+  parts.states = states(parts.run_levels);
+  return parts;
+}
 
 Reason HeldRows::is_valid(const DeviceFacts& facts, std::int64_t rows, std::int64_t state_bytes) const {
   return first_reason(
@@ -21,18 +56,22 @@ Reason HeldRows::is_valid(const DeviceFacts& facts, std::int64_t rows, std::int6
        reason_if(!fit(), "the SMs do not hold a row of each group in shared memory"),
        reason_if(part_packs > kMostPartPacks, "a block's part of a row has more packs than 28 bits count"),
        reason_if(rows > kMostCounted / blocks, "rows have more parts than 32 bits count"),
-       reason_if(kStateRows * blocks * 2 * state_bytes > kMostPartialBytes,  // words with tags
+       reason_if(parts.is_of_tree() && rows > kMostAgain, "there are more rows than a block notes for a second sum"),
+       reason_if(std::int64_t{1} << parts.run_levels > kMostLeaves || parts.states > kMostLeaves,
+                 "rows have more chunks than their trees take"),
+       reason_if(parts.state_rows * parts.states * 2 * state_bytes > kMostPartialBytes,  // words with tags
                  "rows have more partial results than the workspace")});
 }
 
-void HeldRows::add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads, std::int32_t row_groups,
-                      MinBlocks min_blocks) {
+void HeldRows::add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads, MinBlocks min_blocks) const {
   unit.source += fmt::format(
       "using Held = hone::RowHeld<Kernel, {}, {}, {}>;\n"
-      "static_assert(Held::kMostRows == {} && Held::kRing == {} && Held::kMostSlots == {} &&\n"
-      "                  Held::kLinePacks == {} && sizeof(Held::Shared) <= {},\n"
+      "static_assert(Held::kMostRows == {} && Held::kRing + Held::kAgainRows == {} && Held::kMostSlots == {} &&\n"
+      "                  Held::kLinePacks == {} && (Held::kAgainRows == 0 || Held::kMostAgain == {}) &&\n"
+      "                  sizeof(Held::Shared) <= {},\n"
       "              \"host and device disagree\");\n",
-      block_threads, row_groups, loads, kMostRows, kStateRows, kMostSlots, kLinePacks, kMostStaticBytes);
+      block_threads, row_groups, loads, kMostRows, parts.state_rows, kMostSlots, HeldParts::kLinePacks, kMostAgain,
+      kMostStaticBytes);
   unit.entries.push_back(kernel_entry("Held::run", block_threads, min_blocks));
 }
 

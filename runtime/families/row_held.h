@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "runtime/families/built_in_family.h"
@@ -18,17 +19,60 @@ inline Parameter row_groups_parameter() {
   return ordinal("row_groups", {1, 2}).only_if("combine", {Combine::held}).otherwise(1);
 }
 
-struct HeldRows {
-  /// Rows that a ring holds at once, their States in the workspace, and chunks of a ring (kMostRows, kRing and
-  /// kMostSlots of row_held.cuh).
-  static constexpr std::int64_t kMostRows = 14, kStateRows = 28, kMostSlots = 64;
-
+/// How a row is divided among blocks.
+struct HeldParts {
   static constexpr std::int64_t kPackBytes = 16, kLinePacks = 8;
+  static constexpr std::int64_t kTreeChunkPacks = 128;  ///< kChunkBytes of canonical_tree.cuh
+  static constexpr std::int64_t kChunkPacks = 1024;     ///< of what a slot of a ring holds, at most
 
-  /// Packs of a chunk, at most: 16 KiB. Where some chunks are read twice, two for each thread of a group of 13 warps,
-  /// which a block of 1024 threads has: 4 rows of 2^24 f16 take softmax 120.5 µs so, and 123.6 by 1000 packs (H100,
-  /// CUDA 13.0, 2026-11-27).
-  static constexpr std::int64_t kChunkPacks = 1024, kPassingChunkPacks = 2 * 13 * 32;
+  std::int64_t packs;                  ///< of the part of each block
+  std::int64_t unit_packs;             ///< of which chunks are made
+  std::int64_t states;                 ///< of a row, which its blocks publish
+  std::int64_t state_rows = 28;        ///< whose States a workspace has (kRing + kAgainRows of row_held.cuh)
+  int run_levels = 0;                  ///< of a tree: each State is that of 2^run_levels of its chunks
+  std::int64_t bytes_of_tree_chunk = 0;  ///< in shared memory, behind the ring
+
+  /// Whole lines. A row may begin within one.
+  static HeldParts of_lines(std::int64_t row_packs, std::int64_t blocks);
+
+  /// Whole runs of chunks of the rows' canonical tree.
+  static HeldParts of_tree(std::int64_t row_packs, std::int64_t blocks, std::int64_t state_bytes,
+                           std::int64_t sum_bytes);
+
+  bool is_of_tree() const { return bytes_of_tree_chunk > 0; }
+
+  /// Packs of a chunk, at most, where some chunks are read twice: of whole lines, two for each thread of a group of 13
+  /// warps, which a block of 1024 threads has, because 4 rows of 2^24 f16 take softmax 120.5 µs so, and 123.6 by 1000
+  /// packs. Warps take chunks of a tree, not packs, and 4 rows of 2^24 f16 take 138.4 µs by 1024 packs and 142.3 by 896
+  /// (H100, CUDA 13.0, 2026-11-27); a small ring has three such chunks, too.
+  std::int64_t most_passing_packs(std::int64_t ring_bytes) const {
+    if (!is_of_tree()) return 2 * 13 * 32;
+    const std::int64_t third = ring_bytes / (3 * kPackBytes) / kTreeChunkPacks * kTreeChunkPacks;
+    return std::clamp(third, kTreeChunkPacks, kChunkPacks);
+  }
+
+  std::int64_t whole_units(std::int64_t of_packs) const { return divide_up(of_packs, unit_packs) * unit_packs; }
+
+  /// Rows of which a block keeps the sums of the tree's chunks, at most: as many as a ring of so many packs has parts,
+  /// rounded up to a power of two.
+  std::int64_t kept_rows(std::int64_t ring_packs) const {
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(divide_up(ring_packs, packs))));
+  }
+
+  /// The shared memory of a block that these sums need.
+  std::int64_t bytes_behind_ring(std::int64_t ring_bytes) const {
+    return kept_rows(ring_bytes / kPackBytes) * (packs / kTreeChunkPacks) * bytes_of_tree_chunk;
+  }
+};
+
+struct HeldRows {
+  /// Rows that a ring holds at once, and chunks of a ring (kMostRows and kMostSlots of row_held.cuh).
+  static constexpr std::int64_t kMostRows = 14, kMostSlots = 64;
+
+  /// Rows of a call, at most, where some may have to be summed again (kMostAgain of row_held.cuh).
+  static constexpr std::int64_t kMostAgain = 16384;
+
+  static constexpr std::int64_t kPackBytes = HeldParts::kPackBytes, kChunkPacks = HeldParts::kChunkPacks;
 
   /// Slots that chunks which are read twice pass through.
   static constexpr std::int64_t kPassingSlots = 3;
@@ -49,15 +93,17 @@ struct HeldRows {
   std::int64_t row_packs;  ///< of the longest row
   std::int64_t blocks;
   std::int64_t ring_kib;
-  std::int64_t row_groups;  ///< of warps that take rows in turn
+  std::int32_t row_groups;  ///< of warps that take rows in turn
+  HeldParts parts = HeldParts::of_lines(row_packs, blocks);
 
-  /// A row may begin within a line, and parts are whole lines.
-  std::int64_t part_packs = whole_lines(divide_up(row_packs + kLinePacks - 1, blocks));
-  bool has_room_for_part = part_packs * kPackBytes <= ring_kib * 1024;
-  std::int64_t chunks = divide_up(part_packs, has_room_for_part ? kChunkPacks : kPassingChunkPacks);  ///< of a part
-  std::int64_t slot_packs = whole_lines(divide_up(part_packs, chunks));
+  std::int64_t part_packs = parts.packs;
+  std::int64_t ring_bytes = ring_kib * 1024 - parts.bytes_behind_ring(ring_kib * 1024);
+  bool has_room_for_part = part_packs * kPackBytes <= ring_bytes;
+  std::int64_t most_packs = has_room_for_part ? kChunkPacks : parts.most_passing_packs(ring_bytes);  ///< of a chunk
+  std::int64_t slot_packs = parts.whole_units(divide_up(part_packs, divide_up(part_packs, most_packs)));
+  std::int64_t chunks = divide_up(part_packs, slot_packs);  ///< of a part
   std::int64_t slot_bytes = slot_packs * kPackBytes;
-  std::int64_t slots = std::min({ring_kib * 1024 / slot_bytes, kMostRows * chunks, kMostSlots});
+  std::int64_t slots = std::min({ring_bytes / slot_bytes, kMostRows * chunks, kMostSlots});
 
   /// Chunks of a part that are held until they are written; the others pass through slots of their own, twice.
   std::int64_t passing_slots = slots < chunks ? std::clamp<std::int64_t>(slots - 1, 0, kPassingSlots) : 0;
@@ -66,7 +112,8 @@ struct HeldRows {
   std::int64_t in_flight =
       std::clamp<std::int64_t>(kInFlightBytes / slot_bytes, 1, at_least_one(passing_slots > 0 ? passing_slots : slots));
 
-  static std::int64_t whole_lines(std::int64_t packs) { return divide_up(packs, kLinePacks) * kLinePacks; }
+  /// Of which a block keeps the sums of the tree's chunks.
+  std::int64_t kept_rows() const { return are_held_whole() ? parts.kept_rows(slots * slot_packs) : 1; }
 
   bool are_held_whole() const { return held_chunks == chunks; }
   bool fit() const { return are_held_whole() ? slots >= row_groups * chunks : row_groups == 1 && passing_slots > 0; }
@@ -74,7 +121,7 @@ struct HeldRows {
 
   /// Loads are in flight while blocks wait for each other.
   bool have_room() const {
-    return !are_held_whole() || ring_kib * 1024 >= part_packs * kPackBytes + kLeastAheadBytes;
+    return !are_held_whole() || ring_bytes >= part_packs * kPackBytes + kLeastAheadBytes;
   }
 
   Reason is_valid(const DeviceFacts& facts, std::int64_t rows, std::int64_t state_bytes) const;
@@ -106,8 +153,7 @@ struct HeldRows {
   }
 
   /// Adds the entry of a unit that defines Kernel, with group_threads() threads.
-  static void add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads, std::int32_t row_groups,
-                     MinBlocks min_blocks);
+  void add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads, MinBlocks min_blocks) const;
 };
 
 // A View describes a typical row: is_held(), and held_rows_of_all_sms() where it is.

@@ -242,7 +242,7 @@ struct Layout : RmsNormPolicy {
                     is_held() ? "" : fmt::format(", {}", has_residual(problem)), chunk_threads(), row,
                     sizeof(RmsNormArguments)),
         {});
-    if (is_held()) HeldRows::add_to(unit, packs_per_thread, block_threads, row_groups, min_blocks);
+    if (is_held()) held_rows(problem.extents[1], 1).add_to(unit, packs_per_thread, block_threads, min_blocks);
     else if (cuts_rows()) row_chunks().add_to(unit, packs_per_thread, block_threads, min_blocks);
     else if (!is_in_shared()) unit.entries = {kernel_entry("Kernel::run", *this)};
     else

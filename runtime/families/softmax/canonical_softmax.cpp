@@ -15,6 +15,7 @@ constexpr std::int64_t kMostPacksOfBlock = 4096;      ///< in registers
 constexpr std::int64_t kMostElementsOfLane = 64;      ///< of a row, which are kept as accumulators
 constexpr std::int64_t kMostHeldByHalf = 32;          ///< elements of a lane, where half of the threads are resident
 constexpr std::int64_t kMostRowsAtOnce = 4;
+constexpr std::int32_t kHeldTile = 2;                 ///< packs of a ring that a thread writes at once
 constexpr std::int64_t kMostChunksOfWarp = 4;         ///< of a row in shared memory
 constexpr std::int64_t kMostSmemOfWarps = 112 * 1024;  ///< that hold rows, of a block
 constexpr int kLeastSmemKib = 48;                     ///< that a policy names
@@ -33,13 +34,19 @@ struct View : PolicyView<CanonicalSoftmax> {
 
   bool is_of_lanes() const { return scope == Scope::warp && !is_in_shared; }
   bool is_of_blocks_in_shared() const { return scope != Scope::warp && is_in_shared; }
+  HeldRows held_rows_of_all_sms() const { return held_rows(columns, facts.sm_count); }
 };
 
-constexpr std::array<PruneRule<View>, 18> kRules{{
+constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 20>{{
+    {"few warps of a block that holds rows take long for each", "as with fast numerics (softmax_family.cpp)",
+     [](const View& v) { return v.is_held() && (v.block_threads < 1024 || v.row_groups > 1); }},
+    {"a cluster holds so short a row, and its blocks wait for each other only", kNotMeasured,
+     [](const View& v) { return v.is_held() && v.row_bytes < HeldRows::kLeastRowBytes; }},
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"launch bounds were not tried here", kNotMeasured,
      [](const View& v) {
-       return v.min_blocks == MinBlocks::one || (v.min_blocks != MinBlocks::unset && !v.is_in_shared);
+       return !v.is_held() &&
+              (v.min_blocks == MinBlocks::one || (v.min_blocks != MinBlocks::unset && !v.is_in_shared));
      }},
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
      [](const View& v) { return v.is_of_lanes() && v.block_threads > 256; }},
@@ -51,11 +58,11 @@ constexpr std::array<PruneRule<View>, 18> kRules{{
      [](const View& v) { return v.is_of_lanes() && v.rows_at_once() > kMostRowsAtOnce; }},
     {"the packs of a block are more than its registers hold", kNotMeasured,
      [](const View& v) {
-       return v.scope != Scope::warp && v.block_threads * v.packs_per_thread > kMostPacksOfBlock;
+       return v.scope != Scope::warp && !v.is_held() && v.block_threads * v.packs_per_thread > kMostPacksOfBlock;
      }},
     {"a block takes more than twice a row at once", kNotMeasured,
      [](const View& v) {
-       return v.scope != Scope::warp && v.cluster_blocks == 1 && v.tile >= 2 * v.longest &&
+       return v.scope != Scope::warp && !v.is_held() && v.cluster_blocks == 1 && v.tile >= 2 * v.longest &&
               (v.block_threads > 128 || v.chunks_at_once > 1);
      }},
     {"less shared memory would do", "the same row is held",
@@ -68,10 +75,10 @@ constexpr std::array<PruneRule<View>, 18> kRules{{
     {"so long rows are for more than a warp", kNotMeasured,
      [](const View& v) { return v.scope == Scope::warp && v.is_in_shared && v.longest > kMostChunksOfWarp * v.chunk; }},
     {"larger blocks hold the row", kNotMeasured,
-     [](const View& v) { return v.scope == Scope::block && !v.is_held && v.row_bytes <= kMostHeldBytes; }},
+     [](const View& v) { return v.scope == Scope::block && !v.is_on_chip && v.row_bytes <= kMostHeldBytes; }},
     {"registers do not hold a row", kNotMeasured,
      [](const View& v) {
-       return v.is_held && v.scope != Scope::warp && !v.is_in_shared && v.columns > v.tile * v.cluster_blocks;
+       return v.is_on_chip && v.scope != Scope::warp && !v.is_in_shared && v.columns > v.tile * v.cluster_blocks;
      }},
     {"smaller clusters hold the row", kNotMeasured,
      [](const View& v) {
@@ -82,15 +89,15 @@ constexpr std::array<PruneRule<View>, 18> kRules{{
        return v.scope == Scope::cluster && v.row_bytes < v.cluster_blocks * kLeastBytesPerBlock;
      }},
     {"a row is too short to be worth two launches", kNotMeasured,
-     [](const View& v) { return v.scope == Scope::grid && v.row_bytes < kLeastSpansBytes; }},
+     [](const View& v) { return v.cuts_rows() && v.row_bytes < kLeastSpansBytes; }},
     {"there are rows enough for all blocks", kNotMeasured,
-     [](const View& v) { return v.scope == Scope::grid && v.rows > 4 * v.facts.sm_count; }},
+     [](const View& v) { return v.cuts_rows() && v.rows > 4 * v.facts.sm_count; }},
     {"a block for each row leaves most SMs idle", "0.04 of the fast mode, 4 rows of 2^24 f32 (H100, 2026-11-25)",
      [](const View& v) {
-       return v.scope == Scope::block && !v.is_held && v.row_bytes >= kLeastSpansBytes &&
+       return v.scope == Scope::block && !v.is_on_chip && v.row_bytes >= kLeastSpansBytes &&
               4 * v.rows < v.facts.sm_count;
      }},
-}};
+}});
 
 }  // namespace
 
@@ -111,11 +118,11 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
   const bool takes_batches = scope != Scope::warp && !is_in_shared;
   const std::int64_t most_smem = smem_kib > 0 ? smem_kib * 1024 : kMostSmemOfWarps;
   if (Reason reason = check_blocks(facts, block_threads, cluster_blocks); !reason.empty()) return reason;
+  if (is_held()) return held_is_valid(facts);
   if (const std::int64_t smem = smem_bytes(last_of(problem, 1)); smem > facts.smem_bytes_per_block_optin)
     return {ReasonCode::device_smem, {static_cast<double>(smem), double(facts.smem_bytes_per_block_optin)}};
   return first_reason(
       {reason_if(combine == Combine::pipeline, "reproducible rows are in no pipeline"),
-       reason_if(combine == Combine::held, "reproducible rows are not held by grids"),
        reason_if(is_in_shared && smem_bytes(last_of(problem, 1)) > most_smem, "shared memory does not hold the row"),
        reason_if(is_in_shared && scope == Scope::warp && threads_per_row != 32,
                  "a warp holds a row in shared memory, not fewer lanes"),
@@ -125,11 +132,27 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
                  "lanes do not hold the row"),
        reason_if(scope == Scope::cluster && !is_in_shared && last_of(problem, 1) > 2 * tile * cluster_blocks,
                  "a cluster does not hold half of the row"),
-       reason_if(scope == Scope::grid && 2 * last_of(problem, 0) > traits.most_partials(),
+       reason_if(cuts_rows() && 2 * last_of(problem, 0) > traits.most_partials(),
                  "rows have more partial results than the workspace"),
        reason_if(takes_batches && chunks_at_once * 4 != packs_per_thread, "a warp takes whole chunks"),
        reason_if(takes_batches && !std::has_single_bit(static_cast<unsigned>(chunks_at_once)),
                  "a warp takes a power of two of chunks")});
+}
+
+Reason CanonicalSoftmax::held_is_valid(const DeviceFacts& facts) const {
+  return first_reason({reason_if(pack * traits.in_bytes != HeldRows::kPackBytes, "held are rows of whole packs of 16 bytes"),
+                       reason_if(chunks_at_once * 4 != packs_per_thread || chunks_at_once != 1,
+                                 "a warp takes a chunk of a row that is held at a time"),
+                       HeldRows::check_block(block_threads),
+                       held_rows(last_of(problem, 1), facts.sm_count)
+                           .is_valid(facts, last_of(problem, 0), static_cast<std::int64_t>(traits.state_bytes()))});
+}
+
+HeldRows CanonicalSoftmax::held_rows(std::int64_t of_columns, std::int64_t blocks) const {
+  const std::int64_t packs = at_least_one(divide_up(of_columns, pack));
+  const auto sum_bytes = static_cast<std::int64_t>(info(traits.accumulator).size_bytes);
+  return {packs, blocks, ring_kib, row_groups,
+          HeldParts::of_tree(packs, blocks, 2 * sum_bytes, sum_bytes)};
 }
 
 Reason CanonicalSoftmax::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) {
@@ -145,7 +168,10 @@ Unit CanonicalSoftmax::unit() const {
       "#include \"{}\"\n\n"
       "using Types = hone::CanonicalSoftmaxTypes<{}, {}, {}, {}, {}, {}>;\n"
       "static_assert(hone::kChunkElements<Types::In> == {}, \"host and device disagree\");\n",
-      is_in_shared ? "canonical_softmax_shared.cuh" : "canonical_softmax_rows.cuh", info(traits.in).cuda_name,
+      is_in_shared ? "canonical_softmax_shared.cuh"
+      : is_held()  ? "canonical_softmax_held.cuh"
+                   : "canonical_softmax_rows.cuh",
+      info(traits.in).cuda_name,
       info(traits.out).cuda_name, info(traits.accumulator).cuda_name,
       index_type(needs_wide_index(problem, 1)), traits.is_log, pack, chunk);
   // Code for long rows and for other weights takes twice the registers that the rows held do, if it may.
@@ -163,11 +189,18 @@ Unit CanonicalSoftmax::unit() const {
                           block_threads, row_warps(), cluster_blocks, slot_bytes());
     return unit_of(source, {kernel_entry("Kernel::run", *this)});
   }
+  if (is_held()) {
+    Unit unit;
+    unit.source = source + fmt::format("using Kernel = hone::CanonicalSoftmaxHeld<Types, {}>;\n",
+                                       HeldRows::group_threads(block_threads, row_groups));
+    held_rows(columns, 1).add_to(unit, kHeldTile, block_threads, min_blocks);
+    return unit;
+  }
   if (scope == Scope::warp)
     return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}, {}, {}>", block_threads, threads_per_row,
                             row_packs, rows_at_once(), whole_packs),
                 of_lanes, packs_per_thread * pack);
-  if (is_held)
+  if (is_on_chip)
     return held(fmt::format("hone::CanonicalSoftmaxBlock<Types, {}, {}, {}>", block_threads, chunks_at_once,
                             cluster_blocks),
                 tile * cluster_blocks, chunks_at_once * chunk / 32);
@@ -187,18 +220,25 @@ WorkShape CanonicalSoftmax::shape() const {
     shape.bytes_in_flight_per_block = tile_rows() * (is_in_shared ? std::min(row_bytes, kChunkBytes) : row_bytes);
     return shape;
   }
+  if (is_held()) {
+    shape.tiles = count * divide_up(at_least_one(columns), HeldRows::kChunkPacks * pack);
+    shape.cooperative = true;
+    shape.independent_blocks = false;
+    held_rows(columns, 1).add_to(shape, rows, traits.traffic(1, 1) - 1);
+    return shape;
+  }
   shape.tiles = count * (cuts_rows() ? row_tiles() : cluster_blocks);
   shape.launches = cuts_rows() ? 2 : 1;
   shape.independent_blocks = !cuts_rows();
   shape.bytes_in_flight_per_block = std::min(row_bytes / cluster_blocks, tile * traits.in_bytes);
-  if (!is_held) shape.traffic = traits.traffic(2, 1);
+  if (!is_on_chip) shape.traffic = traits.traffic(2, 1);
   else if (!is_in_shared && columns > tile * cluster_blocks) shape.traffic = traits.traffic(1, 1);
   return shape;
 }
 
 Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
   if (scope == Scope::warp && !is_in_shared) return {};
-  if (is_held) {
+  if (is_on_chip) {
     const std::int64_t chunks = chunks_of_block(columns);
     return {.levels = Spans::of(chunks, row_warps()).levels, .count = chunks};
   }
@@ -216,15 +256,18 @@ std::int64_t CanonicalSoftmax::chunks_of_block(std::int64_t of_columns) const {
 }
 
 std::int64_t CanonicalSoftmax::smem_bytes(std::int64_t of_columns) const {
+  if (is_held()) return ring_kib * 1024;
   return is_in_shared ? block_threads / 32 / row_warps() * chunks_of_block(of_columns) * slot_bytes() : 0;
 }
 
 void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace,
                               LaunchList& launches) const {
-  const Spans division = spans(max_blocks);
+  const HeldRows held = held_rows(columns, max_blocks);
+  const Spans division = is_held() ? Spans{held.parts.run_levels, held.chunks} : spans(max_blocks);
   const std::int64_t blocks = scope == Scope::warp ? divide_up(rows, tile_rows())
+                              : is_held()          ? max_blocks
                               : cuts_rows()        ? rows * division.count
-                                            : rows * cluster_blocks;
+                                                   : rows * cluster_blocks;
   const std::int64_t grid = at_least_one(std::min(blocks, max_blocks) / cluster_blocks) * cluster_blocks;
   with_accumulator(traits, [&]<class Acc>(Acc) {
     const SoftmaxFactors<Acc> factors = softmax_factors<Acc>(problem);
@@ -238,14 +281,21 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
                                           .scale = factors,
                                           .chunks = static_cast<unsigned>(division.count),
                                           .packs_per_thread = 0,
-                                          .lag = 0,
-                                          .run_levels = static_cast<unsigned>(division.levels)};
-    const CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor)};
+                                          .lag = static_cast<unsigned>(held.in_flight),
+                                          .run_levels = static_cast<unsigned>(division.levels),
+                                          .slots = static_cast<unsigned>(held.held_slots),
+                                          .slot_packs = static_cast<unsigned>(held.slot_packs),
+                                          .part_packs = static_cast<unsigned>(held.part_packs),
+                                          .held_chunks = static_cast<unsigned>(held.held_chunks),
+                                          .passing_slots = static_cast<unsigned>(held.passing_slots)};
+    const CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor),
+                                                   static_cast<unsigned>(held.kept_rows())};
     for (int entry = 0; entry < (cuts_rows() ? 2 : 1); ++entry) {
       Launch& launch = add_launch(launches, grid, block_threads, arguments);
       launch.entry = entry;
       launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns));
       launch.cluster_blocks = static_cast<unsigned>(cluster_blocks);
+      launch.cooperative = is_held();
     }
   });
 }

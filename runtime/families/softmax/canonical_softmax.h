@@ -18,7 +18,8 @@
 namespace hone {
 
 /// A policy on a problem over rows. packs_per_thread counts packs of whole rows where lanes hold them, else packs of 16
-/// bytes in flight: 4 are a chunk of a warp. In shared memory a warp takes a chunk at a time.
+/// bytes in flight: 4 are a chunk of a warp. In shared memory a warp takes a chunk at a time, and so does one of a grid
+/// that holds rows.
 struct CanonicalSoftmax : SoftmaxRowPolicy {
   const Problem& problem;
   SoftmaxTraits traits{problem};
@@ -31,8 +32,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t whole_packs = 1;                                                       ///< of most rows of the class
   std::int64_t of_lanes = 0;                                                          ///< elements of a row, at most
   bool is_in_shared = staging == Staging::shared;
-  /// Registers or shared memory hold rows: all, or those that are no longer than the tiles of their blocks.
-  bool is_held = scope != Scope::grid && (is_in_shared || scope != Scope::block || last_of(problem, 1) <= 2 * tile);
+  /// Registers or shared memory of a block or a cluster hold rows: all, or those that are no longer than its tiles.
+  bool is_on_chip = scope != Scope::grid && (is_in_shared || scope != Scope::block || last_of(problem, 1) <= 2 * tile);
 
   CanonicalSoftmax(const Problem& of, const Policy& policy);
 
@@ -44,6 +45,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t slot_bytes() const { return chunk * static_cast<std::int64_t>(info(traits.accumulator).size_bytes); }
   std::int64_t smem_bytes(std::int64_t of_columns) const;  ///< of a block, where it holds rows of so many elements
 
+  HeldRows held_rows(std::int64_t of_columns, std::int64_t blocks) const;
+
   Reason is_valid(const DeviceFacts& facts) const;
   Unit unit() const;
   WorkShape shape() const;
@@ -52,6 +55,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   static Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts);
 
  private:
+  Reason held_is_valid(const DeviceFacts& facts) const;
   std::int64_t most_of_lanes() const;  ///< elements of a row that lanes can hold
 
   std::int64_t chunks_of_block(std::int64_t of_columns) const;  ///< of a row that blocks or warps hold

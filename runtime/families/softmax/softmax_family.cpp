@@ -96,7 +96,7 @@ struct Layout : SoftmaxRowLayout {
         traits.type_list(), index_type(is_wide), traits.is_log, is_aligned,
         kernel_threads(), traits.pack_elements, traits.state_bytes());
     if (is_held()) {
-      HeldRows::add_to(unit, packs_per_thread, block_threads, row_groups, min_blocks);
+      held_rows(columns, 1).add_to(unit, packs_per_thread, block_threads, min_blocks);
       return unit;
     }
     if (cuts_rows()) {
@@ -320,7 +320,8 @@ const KernelFamily& softmax_family() {
                    .scalar_names = {"scale"},
                    .operations = kSoftmaxOperations,
                    .kernels = {"softmax.cuh", "softmax_tiles.cuh", "row_chunks.cuh", "row_pipeline.cuh",
-                               "row_held.cuh", "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh"}});
+                               "row_held.cuh", "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh",
+                               "canonical_softmax_held.cuh"}});
   return family;
 }
 

@@ -318,6 +318,35 @@ TEST_F(SoftmaxResults, RowsThatAGridHoldsInPartAreRight) {
   verify({.dtype = DType::f64, .result = DType::bf16}, 2, 50, 3);
 }
 
+/// Reproducible rows that a grid holds, whole and in part: runs of several chunks of the tree and of one, parts of none,
+/// rows that end in a chunk or in a pack, and scales for which all rows have to be summed again.
+TEST_F(SoftmaxResults, ReproducibleRowsThatAGridHoldsAreRight) {
+  if (!is_cuda()) {
+    HostOptions options = usual_host_options();
+    options.sm_count = 3;
+    device_ = make_host_device(options);
+  }
+  const auto verify = [&](SoftmaxSpec spec, SoftmaxShape shape, bool is_log = false, int groups = 1) {
+    spec.numerics = Numerics::reproducible;
+    const Problem problem = is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape);
+    const std::optional<Policy> policy = problem.family->space().parse(
+        fmt::format("scope=grid combine=held ring_kib=32 row_groups={} block_threads=512 packs_per_thread=4 "
+                    "min_blocks=1", groups));
+    ASSERT_TRUE(policy);
+    ASSERT_EQ(problem.family->is_valid(problem, *policy, device_->facts()).text(), "") << to_string(problem);
+    verify_policies(problem, std::vector{*policy}, {});
+  };
+  const std::int64_t blocks = device_->facts().sm_count;
+  verify({}, SoftmaxShape::rows(5, 16384));
+  verify({}, SoftmaxShape::rows(33, 20), true);
+  verify({.dtype = DType::f16}, SoftmaxShape::rows(31, 9216), false, 2);
+  verify({.dtype = DType::f16}, SoftmaxShape::rows(4, 9001, {9008, 9008}));  // ends in a pack
+  verify({.scale = 300}, SoftmaxShape::rows(19, 3002, {3004, 3008}), false, 2);
+  verify({.scale = -300}, SoftmaxShape::rows(3, blocks * 10000));  // held in part
+  verify({.dtype = DType::f64, .result = DType::f32}, SoftmaxShape::rows(2, blocks * 6000 + 1, {blocks * 6000 + 4, blocks * 6000 + 8}));
+  verify({.dtype = DType::f16}, SoftmaxShape::rows(2, blocks * 20000 + 9, {blocks * 20000 + 16, blocks * 20000 + 16}), true);
+}
+
 TEST_F(SoftmaxResults, EmptyArraysAreLeftAlone) {
   Session session(device_, quick());
   for (const SoftmaxShape& shape : {SoftmaxShape::rows(0, 5), SoftmaxShape::rows(5, 0), SoftmaxShape::axis(3, 0, 4),

@@ -1,0 +1,214 @@
+// The rows of canonical_softmax_held.cuh, and the order in which their States are combined: that of the canonical tree.
+//
+// A tree chunk is a chunk of that tree, 2 KiB. The block's part of a row is whole tree chunks. It keeps their sums behind
+// the rings, and publishes the trees of runs of 2^run_levels of them. Each of these States has the heaviest element of
+// all of the part: such elements may be combined in any order.
+//
+// Sums are kept of as many rows as the ring has parts, rounded up to a power of two. Those of row r are read before r
+// is written, and the first chunk of the row that they make room for lands where one of r was.
+#pragma once
+
+#include "canonical_softmax_write.cuh"
+#include "dynamic_smem.cuh"
+
+namespace hone {
+
+/// The packs first, first + kThreads, … < end of a row, and the elements behind its last pack, for one thread.
+template <class Types, unsigned kThreads>
+struct CanonicalHeldRow {
+  using Index = typename Types::Index;
+  using InPack = typename Types::InPack;
+
+  const typename Types::In* in;
+  typename Types::Out* out;
+  Index columns;
+  unsigned thread;
+  Index first = thread, end = columns / Types::kPack;
+  unsigned singles = static_cast<unsigned>(columns % Types::kPack);
+
+  __device__ const InPack* address(Index p) const { return reinterpret_cast<const InPack*>(in) + p; }
+  __device__ InPack load(Index p) const { return *address(p); }
+
+  /// Parts begin with chunks, not with lines of the output.
+  template <unsigned>
+  __device__ unsigned packs_behind_line() const { return 0; }
+
+  __device__ void write_singles(const auto& results) const {
+    if (thread >= singles) return;
+    const Index i = columns - columns % Types::kPack + thread;
+    out[i] = results.of(in[i]);
+  }
+};
+
+/// The rows of a call.
+template <class Types, unsigned kThreads>
+struct CanonicalHeldRows {
+  using Acc = typename Types::Acc;
+  using Index = typename Types::Index;
+  using Arguments = typename Types::Arguments;
+  using InPack = typename Types::InPack;
+  using GuessedPowers = typename Types::GuessedPowers;
+  using Row = CanonicalHeldRow<Types, kThreads>;
+  static constexpr unsigned kTreeChunk = kChunkElements<typename Types::In>;
+  static constexpr unsigned kTreeChunkPacks = kTreeChunk / Types::kPack;
+
+  const Arguments& arguments;
+  unsigned rows = static_cast<unsigned>(arguments.rows);
+
+  template <unsigned>
+  __device__ Row row(unsigned r, unsigned thread) const {
+    return {softmax_input<Types>(arguments, r), softmax_output<Types>(arguments, r),
+            static_cast<Index>(arguments.columns), thread};
+  }
+  __device__ Acc factor() const { return arguments.scale.factor; }
+  __device__ GuessedPowers guessed() const { return {arguments.guessed, factor()}; }
+  __device__ unsigned part_tree_chunks() const { return arguments.part_packs / kTreeChunkPacks; }
+
+  /// How many of `chunks` tree chunks of a row the block's part has.
+  __device__ unsigned of_part(Index chunks) const {
+    const Index first = static_cast<Index>(blockIdx.x) * part_tree_chunks();
+    return chunks < first ? 0 : at_most(chunks - first, part_tree_chunks());
+  }
+  __device__ unsigned whole_tree_chunks() const {
+    return of_part(static_cast<Index>(arguments.columns) / kTreeChunk);
+  }
+  __device__ unsigned tree_chunks() const {
+    return of_part((static_cast<Index>(arguments.columns) + kTreeChunk - 1) / kTreeChunk);
+  }
+
+  /// Where the sums of the block's tree chunks of row r are.
+  __device__ Acc* chunk_sums(unsigned r) const {
+    const unsigned slots = arguments.slots + arguments.passing_slots;
+    return reinterpret_cast<Acc*>(dynamic_smem + slots * arguments.slot_packs * sizeof(InPack)) +
+           (r & (arguments.kept_rows - 1)) * part_tree_chunks();
+  }
+};
+
+/// The tree of up to 2^15 leaves, of which each lane of a warp pushes one at a time. All lanes push equally often.
+template <class Op>
+class TreeOfLanes {
+ public:
+  using State = typename Op::State;
+
+  /// A lane's leaves are 32 apart.
+  template <unsigned kCount>
+  __device__ void push(State (&leaves)[kCount]) {
+#pragma unroll
+    for (unsigned mask = 1; mask < kWarpThreads; mask *= 2)  // of all leaves at once, so that no shuffle waits alone
+#pragma unroll
+      for (unsigned i = 0; i < kCount; ++i) leaves[i] = Op::combine(leaves[i], shuffle_xor(leaves[i], mask));
+    unrolled<kCount>([&](unsigned i) { push_node(leaves[i]); });
+  }
+  __device__ State root() const {
+    if (pushed_ < kWarpThreads) return in_all_lanes(low_);
+    State high = high_;
+    keep(high, pushed_ / kWarpThreads, in_all_lanes(low_));
+    return in_all_lanes(high);
+  }
+
+ private:
+  static __device__ State in_all_lanes(State state) {
+    return CanonicalCombine<Op>::template in_all_lanes<kWarpThreads>(state);
+  }
+
+  /// The node is that of 32 leaves.
+  __device__ void push_node(State node) {
+    keep(low_, pushed_ % kWarpThreads, node);
+    if (++pushed_ % kWarpThreads != 0) return;
+    keep(high_, pushed_ / kWarpThreads - 1, in_all_lanes(low_));
+    low_ = Op::absent();
+  }
+  static __device__ void keep(State& state, unsigned lane, State of_lane) {
+    if (threadIdx.x % kWarpThreads == lane) state = of_lane;
+  }
+
+  State low_ = Op::absent(), high_ = Op::absent();  ///< of 2^5 leaves in each lane, and of 2^10
+  unsigned pushed_ = 0;
+};
+
+/// States are those of runs of tree chunks; a warp's Share is its heaviest element.
+template <class Types, class Rows>
+struct CanonicalHeldOrder {
+  using Acc = typename Types::Acc;
+  using State = typename SoftmaxSum<Types>::State;
+  using Heaviest = HeaviestElement<Types>;
+  using Weight = SoftmaxWeight<Types>;
+  static constexpr bool kMaySumAgain = true;
+
+  /// A lane combines neighbours first, and then a warp those of its lanes.
+  static constexpr unsigned kLaneLevels = 3, kOfLane = 1 << kLaneLevels, kWarpLevels = kLaneLevels + 5;
+
+  using Share = Acc;
+  static __device__ Share no_share(const Rows&) { return Heaviest::absent(); }
+  static __device__ Share in_all_lanes(const Share& share, const Rows&) {
+    return CanonicalCombine<Heaviest>::template in_all_lanes<kWarpThreads>(share);
+  }
+
+  struct States {
+    unsigned first, count;
+  };
+
+  /// Blocks without elements publish States, too: no block may be so far ahead that it overwrites those of others.
+  static __device__ unsigned states_of_row(const Rows& all) { return gridDim.x * states_of_part(all).count; }
+  static __device__ States states_of_part(const Rows& all) {
+    const unsigned count = all.part_tree_chunks() >> all.arguments.run_levels;
+    return {blockIdx.x * count, count};
+  }
+
+  static __device__ void for_states(const Share& heaviest, unsigned r, unsigned lane, const Rows& all,
+                                    const auto& act) {
+    const unsigned levels = all.arguments.run_levels, first = states_of_part(all).first;
+    const unsigned part = all.part_tree_chunks(), chunks = all.tree_chunks();
+    const auto begins_run = [&](unsigned at) { return (at & ((1u << levels) - 1)) == 0; };
+    const Acc* const sums = all.chunk_sums(r);
+    TreeOfLanes<Weight> tree;  // of runs that are longer than those of a warp
+#pragma unroll 1
+    for (unsigned begin = 0; begin < part; begin += kWarpThreads * kOfLane) {
+      const unsigned at = begin + lane * kOfLane;
+      Acc of_lane[kOfLane];
+      unrolled<kOfLane>([&](unsigned i) { of_lane[i] = at + i < chunks ? sums[at + i] : Weight::absent(); });
+#pragma unroll
+      for (unsigned level = 0; level < kLaneLevels; ++level) {
+        if (level == levels) break;
+#pragma unroll
+        for (unsigned i = 0; i < kOfLane >> (level + 1); ++i)
+          of_lane[i] = Weight::combine(of_lane[2 * i], of_lane[2 * i + 1]);
+      }
+      if (levels < kLaneLevels) {
+#pragma unroll
+        for (unsigned i = 0; i < kOfLane; ++i)
+          if (i < kOfLane >> levels && at + (i << levels) < part)
+            act(first + (at >> levels) + i, State{of_lane[i], heaviest});
+        continue;
+      }
+      Acc sum[1] = {of_lane[0]};
+      if (levels <= kWarpLevels) {
+#pragma unroll 1
+        for (unsigned level = kLaneLevels; level < levels; ++level)
+          sum[0] = Weight::combine(sum[0], shuffle_xor(sum[0], 1u << (level - kLaneLevels)));
+        if (at < part && begins_run(at)) act(first + (at >> levels), State{sum[0], heaviest});
+        continue;
+      }
+      tree.push(sum);
+      if (!begins_run(begin + kWarpThreads * kOfLane)) continue;
+      const Acc of_run = tree.root();
+      if (lane == 0) act(first + (begin >> levels), State{of_run, heaviest});
+      tree = {};
+    }
+  }
+
+  /// The tree of a row's States.
+  class RowState {
+   public:
+    explicit __device__ RowState(const Rows&) {}
+
+    template <unsigned kCount>
+    __device__ void add(State (&states)[kCount]) { tree_.push(states); }
+    __device__ State in_all_lanes() const { return tree_.root(); }
+
+   private:
+    TreeOfLanes<SoftmaxSum<Types>> tree_;
+  };
+};
+
+}  // namespace hone

@@ -1,0 +1,54 @@
+// AnyOrder: how the blocks of row_held.cuh make the State of a row, if its parts may be combined in any order.
+#pragma once
+
+#include "grid.cuh"
+
+namespace hone {
+
+template <class Kernel>
+struct AnyOrder {
+  using State = typename Kernel::State;
+  using Rows = typename Kernel::Rows;
+
+  /// True if a row's State may be made a second time, from States that know the first.
+  static constexpr bool kMaySumAgain = false;
+
+  /// What a warp found of a part besides what all warps of the block may read; those of all lanes, in all of them.
+  using Share = State;
+  static __device__ Share no_share(const Rows& all) { return Kernel::op(all).identity(); }
+  static __device__ Share in_all_lanes(const Share& share, const Rows& all) {
+    return Kernel::op(all).template in_all_lanes<kWarpThreads>(share);
+  }
+
+  static __device__ unsigned states_of_row(const Rows&) { return gridDim.x; }
+
+  /// The first of the States of a row that are the block's, and how many these are.
+  struct States {
+    unsigned first, count;
+  };
+  static __device__ States states_of_part(const Rows&) { return {blockIdx.x, 1}; }
+
+  /// Calls act(number, state) for these States. All lanes of a warp call it with what the block's warps found of row r.
+  static __device__ void for_states(const Share& of_block, unsigned, unsigned lane, const Rows&, const auto& act) {
+    if (lane == 0) act(blockIdx.x, of_block);
+  }
+
+  /// Combines the States of a row.
+  class RowState {
+   public:
+    explicit __device__ RowState(const Rows& all) : op_(Kernel::op(all)), of_lane_(op_.identity()) {}
+
+    /// Of kCount · 32 States, each lane adds those of number lane + 32 i.
+    template <unsigned kCount>
+    __device__ void add(const State (&states)[kCount]) {
+      unrolled<kCount>([&](unsigned i) { of_lane_ = op_.combine(of_lane_, states[i]); });
+    }
+    __device__ State in_all_lanes() const { return op_.template in_all_lanes<kWarpThreads>(of_lane_); }
+
+   private:
+    typename Kernel::Op op_;
+    State of_lane_;
+  };
+};
+
+}  // namespace hone

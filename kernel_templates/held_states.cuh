@@ -1,0 +1,67 @@
+// HeldStates: how the blocks of row_held.cuh make the State of a row of what each of them found of its part.
+#pragma once
+
+#include "grid.cuh"
+#include "held_order.cuh"
+#include "held_copies.cuh"
+#include "tagged_state.cuh"
+
+namespace hone {
+
+template <class Kernel, unsigned kThreads, unsigned kTurns>
+struct HeldStates : HeldCopies<Kernel, kThreads, kTurns> {
+  using Parts = HeldCopies<Kernel, kThreads, kTurns>;
+  using typename Parts::Roles, typename Parts::State;
+  using Parts::all, Parts::arguments, Parts::kMostRows, Parts::shared;
+  using Order = typename Kernel::Order;
+  static constexpr unsigned kRing = 2 * kMostRows, kAgainRows = Order::kMaySumAgain ? 2 : 0;
+  static constexpr unsigned kStatesAtOnce = 5;  ///< that a lane loads: all of a row, of up to 160 blocks
+
+  /// The States of a row, of which the workspace has kRing + kAgainRows.
+  __device__ TaggedState<State>* states(unsigned place) const {
+    return partials_in<TaggedState<State>>(arguments.workspace) + place * Order::states_of_row(all);
+  }
+
+  __device__ void clear_states() const {
+    const auto own = Order::states_of_part(all);
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < own.count * (kRing + kAgainRows); i += kThreads)
+      states(i / own.count)[own.first + i % own.count].clear();
+  }
+
+  /// Publishes the States of row r, of which `place` has what the block's warps found. All lanes of a warp call it.
+  __device__ void publish(TaggedState<State>* states, unsigned place, unsigned r, unsigned lane) const {
+    const auto of_lane = lane < Roles::kGroupWarps ? shared.of_warp[place][lane].value() : Order::no_share(all);
+    Order::for_states(Order::in_all_lanes(of_lane, all), r, lane, all,
+                      [&](unsigned number, const State& state) { states[number].publish(state, r + 1); });
+  }
+
+  /// The State of row r, from those of all blocks.
+  __device__ State row_state(TaggedState<State>* states, unsigned r, unsigned lane) const {
+    typename Order::RowState state(all);
+    const unsigned count = Order::states_of_row(all);
+#pragma unroll 1
+    for (unsigned begin = 0; begin < count; begin += kStatesAtOnce * kWarpThreads) {
+      const unsigned first = begin + lane;
+      State some[kStatesAtOnce];
+      bool is_there[kStatesAtOnce];
+      unrolled<kStatesAtOnce>([&](unsigned i) {
+        some[i] = Kernel::op(all).identity();
+        is_there[i] = first + i * kWarpThreads >= count;
+      });
+      for (;;) {
+        bool is_complete = true;
+        unrolled<kStatesAtOnce>([&](unsigned i) {
+          if (!is_there[i]) is_there[i] = states[first + i * kWarpThreads].read(some[i], r + 1);
+          is_complete = is_complete && is_there[i];
+        });
+        if (__all_sync(kFullMask, is_complete)) break;  // together: shuffles of lanes that come apart are slow
+        __nanosleep(40);
+      }
+      state.add(some);
+    }
+    return state.in_all_lanes();
+  }
+};
+
+}  // namespace hone
