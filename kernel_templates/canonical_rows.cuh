@@ -5,12 +5,13 @@
 //
 //   CanonicalRowLanes   kLanes neighbouring lanes per row of at most kLanes · kUnroll packs, and at most a chunk. A
 //                       thread loads its packs of kRows rows before it combines any. A fold in halves is the same from
-//                       any power of two on that is not below the length of the row.
+//                       any power of two on that is not below the length of the row, and if residues are rotated: so a
+//                       lane has aligned packs of rows that begin anywhere.
 //   CanonicalRowBlocks  a warp or a block per row, or any number of blocks whose partials a second kernel combines. A
 //                       warp has kUnroll chunks in flight, and reads rows that begin anywhere by aligned packs.
 //
-// Constraints: kBlockThreads is a power of two, a multiple of a warp; the rows of CanonicalRowLanes begin at multiples
-// of kPack elements; all.parts is the number of spans of a row: at most Block::kRounds for reduce_by_block(), and
+// Constraints: kBlockThreads is a power of two, a multiple of a warp; if kIsAligned, rows of CanonicalRowLanes begin at
+// multiples of kPack elements; all.parts is the number of spans of a row: at most Block::kRounds for reduce_by_block(), and
 // Block::kMostPartials for publish().
 #pragma once
 
@@ -29,7 +30,7 @@ __device__ void write_row(typename Op::State state, const RowsArguments& all, un
 }
 
 template <class Op, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows, unsigned kPack,
-          class Out, unsigned kValues>
+          bool kIsAligned, class Out, unsigned kValues>
 struct CanonicalRowLanes {
   using In = typename Op::In;
   using State = typename Op::State;
@@ -38,6 +39,7 @@ struct CanonicalRowLanes {
   static constexpr unsigned kTileRows = kGroups * kRows;
   static constexpr unsigned kMostColumns = kLanes * kUnroll * kPack;
   static_assert(kLanes <= kWarpThreads && kMostColumns <= kChunkElements<In>);
+  static_assert(kIsAligned || (!kIsByChunk<Op> && sizeof(ElementPack) == 16));
 
   static __device__ void reduce(const RowsArguments& all) {
     pdl_release_then_wait();
@@ -45,56 +47,97 @@ struct CanonicalRowLanes {
     const auto columns = static_cast<unsigned>(all.columns);
     for (auto tile = blockIdx.x * tile_rows; tile < rows; tile += gridDim.x * tile_rows) {
       const unsigned long long first = tile + threadIdx.x / kLanes;
-      ElementPack packs[kRows][kUnroll];
+      Row row[kRows];
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r)
-        load(packs[r], static_cast<const In*>(all.in) + (first + r * kGroups) * all.pitch,
-             first + r * kGroups < rows ? columns : 0);
+        row[r].load(static_cast<const In*>(all.in) + (first + r * kGroups) * all.pitch,
+                    first + r * kGroups < rows ? columns : 0);
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r) {
-        const State state = of_row(packs[r], columns);
-        const auto row = first + r * kGroups;
-        if (threadIdx.x % kLanes == 0 && row < rows) write_row<Op, Out, kValues>(state, all, row);
+        const State state = row[r].reduced(columns);
+        const auto number = first + r * kGroups;
+        if (threadIdx.x % kLanes == 0 && number < rows) write_row<Op, Out, kValues>(state, all, number);
       }
     }
   }
 
  private:
-  /// The number of the first element of a lane's pack u.
-  static __device__ unsigned first_of(unsigned u) { return (u * kLanes + threadIdx.x % kLanes) * kPack; }
+  /// A lane's packs of a row. Those of an unaligned row are aligned: the first has `before` elements of other rows, in
+  /// whose place are those behind kMostColumns − before, if there are any.
+  struct Row {
+    ElementPack packs[kUnroll];
+    unsigned before;
 
-  /// Loads nothing beyond the row; what is not there is anything.
-  static __device__ void load(ElementPack (&packs)[kUnroll], const In* row, unsigned columns) {
-    const unsigned whole = columns / kPack * kPack;
-    ElementPack last = ElementPack::filled(In{});
-    if (kPack > 1 && whole < columns && whole / kPack % kLanes == threadIdx.x % kLanes) {
+    static __device__ unsigned place(unsigned u) { return (u * kLanes + threadIdx.x % kLanes) * kPack; }
+
+    /// The number of element e of the lane's pack u.
+    __device__ unsigned number(unsigned u, unsigned e) const {
+      return kIsAligned ? place(u) + e : (place(u) + e - before) % kMostColumns;
+    }
+
+    /// Loads nothing beyond the row; what is not there is anything.
+    __device__ void load(const In* row, unsigned columns) {
+      before = kIsAligned ? 0 : kPack - OneArray<In, kPack>{row}.unaligned();
+      if (before == kPack) before = 0;
+      const In* const line = row - before;
+      const unsigned behind = before + columns, whole = behind / kPack * kPack;
+      ElementPack last = ElementPack::filled(In{});
+      if (kPack > 1 && whole < behind && whole / kPack % kLanes == threadIdx.x % kLanes) {
+#pragma unroll
+        for (unsigned e = 0; e < kPack; ++e)
+          if (whole + e < behind && whole + e >= before) last.set(e, line[whole + e]);
+      }
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll; ++u)
+        packs[u] = place(u) >= before && place(u) < whole ? *reinterpret_cast<const ElementPack*>(line + place(u)) : last;
+      if (kIsAligned || before == 0 || threadIdx.x % kLanes != 0) return;
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e)
-        if (whole + e < columns) last.set(e, row[whole + e]);
+        if (number(0, e) < columns) packs[0].set(e, row[number(0, e)]);
     }
-#pragma unroll
-    for (unsigned u = 0; u < kUnroll; ++u)
-      packs[u] = first_of(u) < whole ? *reinterpret_cast<const ElementPack*>(row + first_of(u)) : last;
-  }
 
-  static __device__ State of_row(const ElementPack (&packs)[kUnroll], unsigned columns) {
-    decltype(Op::prepared(packs[0])) prepared[kUnroll];
+    __device__ State reduced(unsigned columns) const {
+      if constexpr (kIsByChunk<Op>) {
+        decltype(Op::prepared(packs[0])) prepared[kUnroll];
 #pragma unroll
-    for (unsigned u = 0; u < kUnroll; ++u) prepared[u] = Op::prepared(packs[u]);
-    if constexpr (kIsByChunk<Op>) {
-      return chunk_of_lanes<Op, kUnroll, kPack, kLanes, false>(
-          [&](unsigned u, unsigned e) { return Op::present(prepared[u][e], first_of(u) + e < columns); },
-          [&](unsigned u, unsigned e) { return first_of(u) + e; }, [&] { return prepared[0][0]; });
-    } else {
-      State values[kPack];
+        for (unsigned u = 0; u < kUnroll; ++u) prepared[u] = Op::prepared(packs[u]);
+        return chunk_of_lanes<Op, kUnroll, kPack, kLanes, false>(
+            [&](unsigned u, unsigned e) { return Op::present(prepared[u][e], number(u, e) < columns); },
+            [&](unsigned u, unsigned e) { return number(u, e); }, [&] { return prepared[0][0]; });
+      } else {
+        State values[kPack];
+        fold_packs<kUnroll>(values, columns);
+        return fold_lanes<Op, kPack, 1, kLanes>(values);
+      }
+    }
+
+    /// Folds the first kPacks packs, which have all of the row, or half of them if these have it.
+    template <unsigned kPacks>
+    __device__ void fold_packs(State (&values)[kPack], unsigned columns) const {
+      if constexpr (kPacks > 1) {
+        if (columns + (kIsAligned ? 0 : kPack - 1) <= kPacks / 2 * kLanes * kPack) {
+          fold_packs<kPacks / 2>(values, columns);
+          return;
+        }
+      }
+      State leaves[kPacks][kPack];
+#pragma unroll
+      for (unsigned u = 0; u < kPacks; ++u) {
+        const auto prepared = Op::prepared(packs[u]);
+        if ((kIsAligned || u > 0) && (u + 1) * kLanes * kPack <= columns) {  // all of it is there, in all lanes
+#pragma unroll
+          for (unsigned e = 0; e < kPack; ++e) leaves[u][e] = Op::leaf(prepared[e]);
+        } else {
+#pragma unroll
+          for (unsigned e = 0; e < kPack; ++e)
+            leaves[u][e] = number(u, e) < columns ? Op::leaf(prepared[e]) : Op::absent();
+        }
+      }
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e)
-        values[e] = fold_leaves<Op, kUnroll>([&](unsigned u) {
-          return first_of(u) + e < columns ? Op::leaf(prepared[u][e]) : Op::absent();
-        });
-      return fold_lanes<Op, kPack, 1, kLanes>(values);
+        values[e] = fold_leaves<Op, kPacks>([&](unsigned u) { return leaves[u][e]; });
     }
-  }
+  };
 };
 
 template <class Op, unsigned kBlockThreads, unsigned kUnroll, class Out, unsigned kValues>

@@ -107,6 +107,11 @@ Problem axis_problem(const KernelFamily& family, const ReduceSpec& spec, const E
   return problem;
 }
 
+bool is_by_chunk(const Problem& problem) {
+  const ReduceOp op = reduce_spec_of(problem).op;
+  return op == ReduceOp::mean_variance || op == ReduceOp::logsumexp;
+}
+
 std::size_t axis_state_bytes(const Problem& problem) {
   return state_bytes(reduce_spec_of(problem), needs_wide_index(problem, 1));
 }

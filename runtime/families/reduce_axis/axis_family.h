@@ -104,6 +104,10 @@ Problem axis_problem(const KernelFamily& family, const ReduceSpec& spec, const E
 /// Returns true if every row begins with a whole pack.
 inline bool is_aligned(const Problem& problem) { return problem.alignment >= kMaxAlignment; }
 
+/// True if the State of a chunk of the canonical tree is more than the fold of its elements (kByChunk of
+/// canonical_ops.cuh).
+bool is_by_chunk(const Problem& problem);
+
 /// sizeof of the operation's State. Indices count an output's elements.
 std::size_t axis_state_bytes(const Problem& problem);
 

@@ -24,12 +24,6 @@ constexpr std::int64_t kMostNodeBytes = 192;    ///< the same, of the nodes of i
 
 int bits_of(std::int64_t count) { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(count))); }
 
-/// True if a chunk's State is more than the fold of its elements (kByChunk of canonical_ops.cuh).
-bool is_by_chunk(const Problem& problem) {
-  const ReduceOp op = reduce_spec_of(problem).op;
-  return op == ReduceOp::mean_variance || op == ReduceOp::logsumexp;
-}
-
 struct View : PolicyView<CanonicalColumns> {
   using PolicyView::PolicyView;
 

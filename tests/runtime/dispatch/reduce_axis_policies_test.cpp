@@ -158,6 +158,43 @@ TEST_F(ReduceAxisPolicies, ReproducibleRowsOfManyRoundsHaveTheBitsOfTheDefinitio
   }
 }
 
+/// Rows that lanes have in flight and that begin anywhere: of all lengths near those of one pack, of half of what the
+/// lanes load, and of all of it. Elements behind each row are NaNs.
+TEST_F(ReduceAxisPolicies, ReproducibleRowsOfLanesMayBeginAnywhere) {
+  struct Lanes {
+    DType dtype;
+    int threads_per_row, unroll, rows_per_thread;
+  };
+  const DeviceBuffer workspace = make_workspaces(device_, 1);
+  for (const Lanes& lanes : {Lanes{DType::f16, 4, 4, 2}, {DType::f32, 8, 2, 1}, {DType::f32, 1, 1, 1},
+                             {DType::f64, 2, 8, 1}, {DType::bf16, 32, 1, 1}, {DType::f8e4m3, 1, 2, 2}})
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::l2_norm, ReduceOp::mean_variance}) {
+      const ReduceSpec spec{.op = op, .dtype = lanes.dtype, .numerics = Numerics::reproducible};
+      if (!reduce_supports(op, lanes.dtype) || !spec.is_reproducible()) continue;
+      const std::int64_t size = info(lanes.dtype).size_bytes, pack = op == ReduceOp::mean_variance ? 1 : 16 / size;
+      const std::int64_t most = lanes.threads_per_row * lanes.unroll * pack;
+      const Policy policy = Policy::of(RowsPolicy{.block_threads = 64,
+                                                  .scope = Scope::warp,
+                                                  .threads_per_row = lanes.threads_per_row,
+                                                  .unroll = lanes.unroll,
+                                                  .rows_per_thread = lanes.rows_per_thread});
+      const auto problem_of = [&](std::int64_t columns, std::int64_t pitch) {
+        return reduce_rows_problem(spec, {37, columns, pitch}, static_cast<std::uint32_t>(size));
+      };
+      const Problem longest = problem_of(most, most + 1);
+      const Unit unit = unit_of(longest, policy);
+      const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+      const CompiledCode code = load_policy(*device_, longest, policy, unit, binary);
+      for (const std::int64_t around : {std::int64_t{1}, pack, most / 2, most})
+        for (std::int64_t columns = std::max<std::int64_t>(1, around - 2); columns <= std::min(around + 2, most); ++columns)
+          for (const std::int64_t gap : {0, 3}) {
+            const Problem problem = problem_of(columns, columns + gap);
+            Workload workload(device_, problem, nullptr);
+            EXPECT_EQ(verify_in_grids(*device_, workload, policy, code.module, {problem}, {1, 40}, workspace.data()), "");
+          }
+    }
+}
+
 TEST_F(ReduceAxisPolicies, EveryOperationAndDTypeInSomeWay) {
   std::size_t turn = 0;
   for (const ReduceOpInfo& op : kReduceOps)
