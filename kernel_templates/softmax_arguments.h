@@ -24,7 +24,8 @@ struct SoftmaxArguments {
                               ///< chunks of a block's part of a row
   unsigned packs_per_thread;  ///< in shared memory
   unsigned lag;               ///< of row_pipeline.cuh, in rows; of row_held.cuh: chunks in flight
-  unsigned run_levels = 0;    ///< a warp holds 2^run_levels chunks; of canonical_softmax_rows.cuh: as in ReduceArguments
+  unsigned run_levels = 0;    ///< a warp holds 2^run_levels chunks; of canonical_softmax_rows.cuh: as in ReduceArguments;
+                              ///< of canonical_held_order.cuh: a State is that of so many chunks of the tree
   unsigned slots = 0;         ///< of row_held.cuh: places of a ring
   unsigned slot_packs = 0;    ///< packs of each
   unsigned part_packs = 0;    ///< of a row that a block holds
