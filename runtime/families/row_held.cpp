@@ -49,6 +49,20 @@ HeldParts HeldParts::of_tree(std::int64_t row_packs, std::int64_t blocks, std::i
   return parts;
 }
 
+std::int64_t HeldParts::slot_packs(std::int64_t ring_bytes) const {
+  const bool has_room = packs * kPackBytes <= ring_bytes;
+  for (std::int64_t chunks = divide_up(packs, has_room ? kChunkPacks : most_passing_packs(ring_bytes));; ++chunks) {
+    const std::int64_t slot = whole_units(divide_up(packs, chunks));
+    if (!has_room || slot == unit_packs || divide_up(packs, slot) * slot * kPackBytes <= ring_bytes) return slot;
+  }
+}
+
+std::int64_t HeldParts::most_passing_packs(std::int64_t ring_bytes) const {
+  if (!is_of_tree()) return 2 * 13 * 32;
+  const std::int64_t third = ring_bytes / (3 * kPackBytes) / kTreeChunkPacks * kTreeChunkPacks;
+  return std::clamp(third, kTreeChunkPacks, kChunkPacks);
+}
+
 Reason HeldRows::is_valid(const DeviceFacts& facts, std::int64_t rows, std::int64_t state_bytes) const {
   return first_reason(
       {reason_if(!has_bulk_copies(facts), "the device has no bulk copies"),

@@ -23,7 +23,7 @@ inline Parameter row_groups_parameter() {
 struct HeldParts {
   static constexpr std::int64_t kPackBytes = 16, kLinePacks = 8;
   static constexpr std::int64_t kTreeChunkPacks = 128;  ///< kChunkBytes of canonical_tree.cuh
-  static constexpr std::int64_t kChunkPacks = 1024;     ///< of what a slot of a ring holds, at most
+  static constexpr std::int64_t kChunkPacks = 1024;     ///< what a slot of a ring holds, at most
 
   std::int64_t packs;                  ///< of the part of each block
   std::int64_t unit_packs;             ///< of which chunks are made
@@ -41,15 +41,8 @@ struct HeldParts {
 
   bool is_of_tree() const { return bytes_of_tree_chunk > 0; }
 
-  /// Packs of a chunk, at most, where some chunks are read twice: of whole lines, two for each thread of a group of 13
-  /// warps, which a block of 1024 threads has, because 4 rows of 2^24 f16 take softmax 120.5 µs so, and 123.6 by 1000
-  /// packs. Warps take chunks of a tree, not packs, and 4 rows of 2^24 f16 take 138.4 µs by 1024 packs and 142.3 by 896
-  /// (H100, CUDA 13.0, 2026-11-27); a small ring has three such chunks, too.
-  std::int64_t most_passing_packs(std::int64_t ring_bytes) const {
-    if (!is_of_tree()) return 2 * 13 * 32;
-    const std::int64_t third = ring_bytes / (3 * kPackBytes) / kTreeChunkPacks * kTreeChunkPacks;
-    return std::clamp(third, kTreeChunkPacks, kChunkPacks);
-  }
+  /// Packs of a chunk of a part. Where a ring has room for the part, it has slots for all of its chunks.
+  std::int64_t slot_packs(std::int64_t ring_bytes) const;
 
   std::int64_t whole_units(std::int64_t of_packs) const { return divide_up(of_packs, unit_packs) * unit_packs; }
 
@@ -63,6 +56,13 @@ struct HeldParts {
   std::int64_t bytes_behind_ring(std::int64_t ring_bytes) const {
     return kept_rows(ring_bytes / kPackBytes) * (packs / kTreeChunkPacks) * bytes_of_tree_chunk;
   }
+
+ private:
+  /// Packs of a chunk, at most, where some chunks are read twice: of whole lines, two for each thread of a group of 13
+  /// warps, which a block of 1024 threads has, because 4 rows of 2^24 f16 take softmax 120.5 µs so, and 123.6 by 1000
+  /// packs. Warps take chunks of a tree, not packs, and 4 rows of 2^24 f16 take 138.4 µs by 1024 packs and 142.3 by 896
+  /// (H100, CUDA 13.0, 2026-11-27); a small ring has three such chunks, too.
+  std::int64_t most_passing_packs(std::int64_t ring_bytes) const;
 };
 
 struct HeldRows {
@@ -98,9 +98,7 @@ struct HeldRows {
 
   std::int64_t part_packs = parts.packs;
   std::int64_t ring_bytes = ring_kib * 1024 - parts.bytes_behind_ring(ring_kib * 1024);
-  bool has_room_for_part = part_packs * kPackBytes <= ring_bytes;
-  std::int64_t most_packs = has_room_for_part ? kChunkPacks : parts.most_passing_packs(ring_bytes);  ///< of a chunk
-  std::int64_t slot_packs = parts.whole_units(divide_up(part_packs, divide_up(part_packs, most_packs)));
+  std::int64_t slot_packs = parts.slot_packs(ring_bytes);
   std::int64_t chunks = divide_up(part_packs, slot_packs);  ///< of a part
   std::int64_t slot_bytes = slot_packs * kPackBytes;
   std::int64_t slots = std::min({ring_bytes / slot_bytes, kMostRows * chunks, kMostSlots});

@@ -1,7 +1,11 @@
 // tuned_softmax() and tuned_log_softmax() on a real device, and every kind of policy launched directly.
 #include <gmock/gmock.h>
 
+#include <array>
+#include <cstdint>
 #include <cstring>
+#include <limits>
+#include <memory>
 
 #include <hone/softmax.h>
 
@@ -342,9 +346,40 @@ TEST_F(SoftmaxResults, ReproducibleRowsThatAGridHoldsAreRight) {
   verify({.dtype = DType::f16}, SoftmaxShape::rows(31, 9216), false, 2);
   verify({.dtype = DType::f16}, SoftmaxShape::rows(4, 9001, {9008, 9008}));  // ends in a pack
   verify({.scale = 300}, SoftmaxShape::rows(19, 3002, {3004, 3008}), false, 2);
+  verify({.dtype = DType::f16}, SoftmaxShape::rows(2, blocks * 15 * 1024 - 80));  // all but the sums' room of a ring
   verify({.scale = -300}, SoftmaxShape::rows(3, blocks * 10000));  // held in part
-  verify({.dtype = DType::f64, .result = DType::f32}, SoftmaxShape::rows(2, blocks * 6000 + 1, {blocks * 6000 + 4, blocks * 6000 + 8}));
-  verify({.dtype = DType::f16}, SoftmaxShape::rows(2, blocks * 20000 + 9, {blocks * 20000 + 16, blocks * 20000 + 16}), true);
+  const std::int64_t few = blocks * 6000, more = blocks * 20000;
+  verify({.dtype = DType::f64, .result = DType::f32}, SoftmaxShape::rows(2, few + 1, {few + 4, few + 8}));
+  verify({.dtype = DType::f16}, SoftmaxShape::rows(2, more + 9, {more + 16, more + 16}), true);
+}
+
+/// Some rows have to be summed again, among others, and are written last; more of them than a word has bits. In place.
+TEST_F(SoftmaxResults, ReproducibleRowsThatAGridHoldsMayHaveAnyWeights) {
+  constexpr std::int64_t kRows = 75, kColumns = 3001, kPitch = 3004;
+  const SoftmaxSpec spec{.numerics = Numerics::reproducible};
+  const Problem problem = softmax_problem(spec, SoftmaxShape::rows(kRows, kColumns, {kPitch, kPitch}));
+  std::vector<float> in = random_values<float>(kRows * kPitch);
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    const float largest = row % 3 == 1 ? 200.0f : row % 7 == 2 ? -90.0f : 0.0f;
+    for (std::int64_t i = 0; i < kPitch; ++i) in[static_cast<std::size_t>(row * kPitch + i)] += largest;
+  }
+  in[5 * kPitch] = std::numeric_limits<float>::quiet_NaN();
+  const auto results = [&](std::string_view text, std::int64_t blocks) {
+    const Policy policy = *problem.family->space().parse(text);
+    const Unit unit = unit_of(problem, policy);
+    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+    const LoadedCandidate loaded{{policy, {blocks}}, load_policy(*device_, problem, policy, unit, binary).module};
+    const auto rows = upload(in);
+    const DeviceBuffer workspace = make_workspaces(device_, 1);
+    loaded.enqueue(*device_, problem, std::array<void*, 2>{rows.data, rows.data}, workspace.data(), nullptr);
+    std::vector<std::uint32_t> words(in.size());
+    device_->copy_to_host(words.data(), rows.data, words.size() * sizeof(float), nullptr);
+    device_->synchronize(nullptr);
+    return words;
+  };
+  EXPECT_EQ(results("scope=grid combine=held ring_kib=32 row_groups=2 block_threads=512 packs_per_thread=4 min_blocks=1",
+                    device_->facts().sm_count),
+            results("scope=grid combine=second_kernel block_threads=128 packs_per_thread=4 min_blocks=unset", 2));
 }
 
 TEST_F(SoftmaxResults, EmptyArraysAreLeftAlone) {

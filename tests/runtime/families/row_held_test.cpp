@@ -1,0 +1,58 @@
+// HeldRows: rows of any length are divided so that what a block holds fits its shared memory.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "runtime/families/row_held.h"
+
+namespace hone {
+namespace {
+
+constexpr std::int64_t kTreeChunkPacks = HeldParts::kTreeChunkPacks;
+
+/// Why a division would not work, or empty.
+std::string fault_of(const HeldRows& held) {
+  const std::int64_t sums = held.kept_rows() * (held.part_packs / kTreeChunkPacks) * held.parts.bytes_of_tree_chunk;
+  if (held.part_packs * held.blocks < held.row_packs) return "parts do not have all of a row";
+  if (held.chunks * held.slot_packs < held.part_packs) return "chunks do not have all of a part";
+  if ((held.chunks - 1) * held.slot_packs >= held.part_packs) return "the last chunk of a part is empty";
+  if ((held.held_slots + held.passing_slots) * held.slot_bytes + sums > held.ring_kib * 1024)
+    return "slots and sums are more than the shared memory";
+  if (held.in_flight < 1 || held.in_flight > held.held_slots + held.passing_slots) return "copies in flight";
+  if (!held.are_held_whole() && (held.passing_slots < 1 || held.in_flight > held.passing_slots))
+    return "nothing passes";
+  if (held.parts.is_of_tree() && held.are_held_whole() && held.kept_rows() * held.chunks < held.held_slots)
+    return "sums are of fewer rows than the ring has";
+  if (held.part_packs * HeldRows::kPackBytes <= held.ring_bytes && held.chunks <= HeldRows::kMostSlots &&
+      !held.are_held_whole())
+    return "a part that the ring has room for is not held whole";
+  return {};
+}
+
+TEST(RowHeld, EveryDivisionThatFitsWorks) {
+  std::mt19937_64 random(1);
+  const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random() % bound); };
+  int fitting = 0;
+  for (int turn = 0; turn < 300000; ++turn) {
+    const std::int64_t row_packs = 1 + below(std::uint64_t{1} << (4 + below(30)));
+    const std::int64_t blocks = 1 + below(turn % 2 ? 160 : 8);
+    const std::int64_t ring_kib = std::array{216, 88, 32}[static_cast<std::size_t>(below(3))];
+    const std::int64_t sum_bytes = std::array{0, 4, 8}[static_cast<std::size_t>(below(3))];
+    const HeldParts parts = sum_bytes == 0 ? HeldParts::of_lines(row_packs, blocks)
+                                           : HeldParts::of_tree(row_packs, blocks, 2 * sum_bytes, sum_bytes);
+    const HeldRows held{row_packs, blocks, ring_kib, static_cast<std::int32_t>(1 + below(2)), parts};
+    if (!held.fit()) continue;
+    ++fitting;
+    ASSERT_EQ(fault_of(held), "") << fmt::format("{} packs, {} blocks, {} KiB, sums of {} bytes", row_packs, blocks,
+                                                 ring_kib, sum_bytes);
+  }
+  EXPECT_GT(fitting, 100000);
+}
+
+}  // namespace
+}  // namespace hone
