@@ -215,7 +215,12 @@ TEST(SoftmaxFamily, AGridHoldsWhatTheSharedMemoryOfAllSmsHolds) {
   EXPECT_THAT(why(rows_of(1, std::int64_t{1} << 38), h100_facts()), Names("28 bits"));
   EXPECT_THAT(why(rows_of(64, 1 << 20, {.dtype = DType::f16, .result = DType::f32}), h100_facts()), Names("16 bytes"));
   EXPECT_THAT(why(rows_of(std::int64_t{1} << 40, 64), h100_facts()), Names("32 bits"));
-  EXPECT_THAT(why(rows_of(64, 1 << 20, {.numerics = Numerics::reproducible}), h100_facts()), Names("reproducible"));
+  const SoftmaxSpec reproducible{.numerics = Numerics::reproducible};
+  EXPECT_EQ(why(rows_of(64, 1 << 20, reproducible), h100_facts()), "");
+  EXPECT_EQ(why(rows_of(4, 1 << 24, reproducible), h100_facts()), "") << "in part";
+  EXPECT_THAT(why(rows_of(64, 1000001, reproducible), h100_facts()), Names("16 bytes"));
+  EXPECT_THAT(why(rows_of(20000, 1 << 20, reproducible), h100_facts()), Names("second sum"));
+  EXPECT_THAT(why(rows_of(1, std::int64_t{1} << 38, reproducible), h100_facts()), Names("hold")) << "sums of its tree";
   DeviceFacts old = h100_facts();
   old.compute_capability = 80;
   EXPECT_THAT(why(rows_of(64, 1 << 20), old), Names("bulk"));
