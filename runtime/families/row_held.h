@@ -25,11 +25,11 @@ struct HeldParts {
   static constexpr std::int64_t kTreeChunkPacks = 128;  ///< kChunkBytes of canonical_tree.cuh
   static constexpr std::int64_t kChunkPacks = 1024;     ///< what a slot of a ring holds, at most
 
-  std::int64_t packs;                  ///< of the part of each block
-  std::int64_t unit_packs;             ///< of which chunks are made
-  std::int64_t states;                 ///< of a row, which its blocks publish
-  std::int64_t state_rows = 28;        ///< whose States a workspace has (kRing + kAgainRows of row_held.cuh)
-  int run_levels = 0;                  ///< of a tree: each State is that of 2^run_levels of its chunks
+  std::int64_t packs;                    ///< of the part of each block
+  std::int64_t unit_packs;               ///< of which chunks are made
+  std::int64_t states;                   ///< of a row, which its blocks publish
+  std::int64_t state_rows = 28;          ///< whose States a workspace has (kRing + kAgainRows of held_states.cuh)
+  int run_levels = 0;                    ///< of a tree: each State is that of 2^run_levels of its chunks
   std::int64_t bytes_of_tree_chunk = 0;  ///< in shared memory, behind the ring
 
   /// Whole lines. A row may begin within one.
@@ -66,10 +66,10 @@ struct HeldParts {
 };
 
 struct HeldRows {
-  /// Rows that a ring holds at once, and chunks of a ring (kMostRows and kMostSlots of row_held.cuh).
+  /// Rows that a ring holds at once, and chunks of a ring (kMostRows and kMostSlots of held_parts.cuh).
   static constexpr std::int64_t kMostRows = 14, kMostSlots = 64;
 
-  /// Rows of a call, at most, where some may have to be summed again (kMostAgain of row_held.cuh).
+  /// Rows of a call, at most, where some may have to be summed again (kMostAgain of held_parts.cuh).
   static constexpr std::int64_t kMostAgain = 16384;
 
   static constexpr std::int64_t kPackBytes = HeldParts::kPackBytes, kChunkPacks = HeldParts::kChunkPacks;

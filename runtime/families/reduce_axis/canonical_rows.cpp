@@ -79,11 +79,12 @@ Unit CanonicalRows::unit() const {
   const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
   const std::string prologue = axis_prologue(problem, "canonical_rows.cuh");
   if (is_by_lanes)
-    return unit_of(prologue + fmt::format("using Kernel = hone::CanonicalRowLanes<Op, {}, {}, {}, {}, {}, {}, Out, {}>;\n"
-                                          "static_assert(Kernel::kTileRows == {}, \"host and device disagree\");\n",
-                                          block_threads, threads_per_row, unroll, rows_per_thread, pack,
-                                          !reads_shifted, op_of(problem).outputs, tile_rows()),
-                   {entry("Kernel::reduce")});
+    return unit_of(
+        prologue + fmt::format("using Kernel = hone::CanonicalRowLanes<Op, {}, {}, {}, {}, {}, {}, Out, {}>;\n"
+                               "static_assert(Kernel::kTileRows == {}, \"host and device disagree\");\n",
+                               block_threads, threads_per_row, unroll, rows_per_thread, pack, !reads_shifted,
+                               op_of(problem).outputs, tile_rows()),
+        {entry("Kernel::reduce")});
   const std::string source = prologue + fmt::format(
                                             "using Kernel = hone::CanonicalRowBlocks<Op, {}, {}, Out, {}>;\n"
                                             "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",

@@ -15,7 +15,7 @@ namespace hone {
 struct CanonicalRows : RowsPolicy {
   const Problem& problem;
   AxisLayout axis = AxisLayout::of_rows(problem);
-  bool reads_shifted = !is_aligned(problem) && !is_by_chunk(problem);  ///< lanes, whose aligned packs have others' elements
+  bool reads_shifted = !is_aligned(problem) && !is_by_chunk(problem);  ///< lanes have aligned packs all the same
   std::int64_t pack = is_aligned(problem) || reads_shifted ? kMaxAlignment / element_bytes(problem) : 1;  ///< elements
   std::int64_t at_once = std::int64_t{threads_per_row} * unroll * pack;  ///< elements of a row, by lanes
   std::int64_t chunk = kChunkBytes / element_bytes(problem);

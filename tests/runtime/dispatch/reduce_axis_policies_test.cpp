@@ -159,7 +159,7 @@ TEST_F(ReduceAxisPolicies, ReproducibleRowsOfManyRoundsHaveTheBitsOfTheDefinitio
 }
 
 /// Rows that lanes have in flight and that begin anywhere: of all lengths near those of one pack, of half of what the
-/// lanes load, and of all of it. Elements behind each row are NaNs.
+/// lanes load, and of all of it.
 TEST_F(ReduceAxisPolicies, ReproducibleRowsOfLanesMayBeginAnywhere) {
   struct Lanes {
     DType dtype;
@@ -186,12 +186,12 @@ TEST_F(ReduceAxisPolicies, ReproducibleRowsOfLanesMayBeginAnywhere) {
       const auto binary = std::make_shared<const Binary>(device_->compile(unit));
       const CompiledCode code = load_policy(*device_, longest, policy, unit, binary);
       for (const std::int64_t around : {std::int64_t{1}, pack, most / 2, most})
-        for (std::int64_t columns = std::max<std::int64_t>(1, around - 2); columns <= std::min(around + 2, most); ++columns)
-          for (const std::int64_t gap : {0, 3}) {
-            const Problem problem = problem_of(columns, columns + gap);
-            Workload workload(device_, problem, nullptr);
-            EXPECT_EQ(verify_in_grids(*device_, workload, policy, code.module, {problem}, {1, 40}, workspace.data()), "");
-          }
+        for (std::int64_t columns = around - 2; columns <= around + 2; ++columns) {
+          if (columns < 1 || columns > most) continue;
+          const Problem problem = problem_of(columns, columns | 1);  // an odd pitch has rows of all alignments
+          Workload workload(device_, problem, nullptr);
+          EXPECT_EQ(verify_in_grids(*device_, workload, policy, code.module, {problem}, {1, 40}, workspace.data()), "");
+        }
     }
 }
 
