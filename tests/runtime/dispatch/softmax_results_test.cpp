@@ -343,11 +343,11 @@ TEST_F(SoftmaxResults, ReproducibleRowsThatAGridHoldsAreRight) {
   const std::int64_t blocks = device_->facts().sm_count;
   verify({}, SoftmaxShape::rows(5, 16384));
   verify({}, SoftmaxShape::rows(33, 20), true);
-  verify({.dtype = DType::f16}, SoftmaxShape::rows(31, 9216), false, 2);
+  verify({.dtype = DType::f16}, SoftmaxShape::rows(31, 2304), false, 2);
   verify({.dtype = DType::f16}, SoftmaxShape::rows(4, 9001, {9008, 9008}));  // ends in a pack
   verify({.scale = 300}, SoftmaxShape::rows(19, 3002, {3004, 3008}), false, 2);
   verify({.dtype = DType::f16}, SoftmaxShape::rows(2, blocks * 15 * 1024 - 80));  // all but the sums' room of a ring
-  verify({.scale = -300}, SoftmaxShape::rows(3, blocks * 10000));  // held in part
+  verify({.scale = -300}, SoftmaxShape::rows(2, blocks * 10000));  // held in part
   const std::int64_t few = blocks * 6000, more = blocks * 20000;
   verify({.dtype = DType::f64, .result = DType::f32}, SoftmaxShape::rows(2, few + 1, {few + 4, few + 8}));
   verify({.dtype = DType::f16}, SoftmaxShape::rows(2, more + 9, {more + 16, more + 16}), true);
