@@ -14,7 +14,7 @@ constexpr std::int64_t kMostPartPacks = std::int64_t{1} << 28;
 constexpr std::int64_t kMostCounted = std::int64_t{1} << 31;
 constexpr auto kMostPartialBytes = static_cast<std::int64_t>(kWorkspaceBytes - kWorkspaceHeaderBytes);
 
-/// Leaves of a tree of a block, and of the tree of these (TreeOfLanes of canonical_softmax_held.cuh).
+/// Leaves of a tree of a block, and of the tree of these (TreeOfLanes of canonical_held_order.cuh).
 constexpr std::int64_t kMostLeaves = std::int64_t{1} << 15;
 
 /// What longer runs save and cost. The warp that combines a row takes kStatesAtOnce States at once, and as long as
