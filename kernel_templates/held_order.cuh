@@ -13,7 +13,8 @@ struct AnyOrder {
   /// True if a row's State may be made a second time, from States that know the first.
   static constexpr bool kMaySumAgain = false;
 
-  /// What a warp found of a part besides what all warps of the block may read; those of all lanes, in all of them.
+  /// A Share is what a warp found of a part, and no other warp of the block may read elsewhere. in_all_lanes() combines
+  /// those of all lanes.
   using Share = State;
   static __device__ Share no_share(const Rows& all) { return Kernel::op(all).identity(); }
   static __device__ Share in_all_lanes(const Share& share, const Rows& all) {
@@ -38,7 +39,7 @@ struct AnyOrder {
    public:
     explicit __device__ RowState(const Rows& all) : op_(Kernel::op(all)), of_lane_(op_.identity()) {}
 
-    /// Of kCount · 32 States, each lane adds those of number lane + 32 i.
+    /// A lane adds States whose numbers are 32 apart.
     template <unsigned kCount>
     __device__ void add(const State (&states)[kCount]) {
       unrolled<kCount>([&](unsigned i) { of_lane_ = op_.combine(of_lane_, states[i]); });

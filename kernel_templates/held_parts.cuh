@@ -143,9 +143,8 @@ struct HeldParts {
 
   /// The same, where it is not held.
   __device__ Chunk chunk_in_memory(const Part& part, unsigned c, unsigned thread) const {
-    Chunk chunk = this->chunk(part, c, thread, nullptr);
-    chunk.held = part.row.address(0);
-    return chunk;
+    const Index begin = part.begin + c * arguments.slot_packs;
+    return chunk(part, c, thread, part.row.address(0) + begin - part.before);
   }
 
   __device__ unsigned passing_chunks() const { return arguments.chunks - arguments.held_chunks; }

@@ -159,7 +159,7 @@ struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
     __syncthreads();
     if (warp == 0) {
       // Who publishes this State has the last one, for which all have published theirs, and so have read those before.
-  TaggedState<State>* const states = this->states(kRing + number % kAgainRows);
+      TaggedState<State>* const states = this->states(kRing + number % kAgainRows);
       this->publish(states, 0, r, lane);
       const State of_row = row_state(states, r, lane);
       if (lane == 0) shared.of_row[0] = of_row;

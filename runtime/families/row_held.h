@@ -110,7 +110,7 @@ struct HeldRows {
   std::int64_t in_flight =
       std::clamp<std::int64_t>(kInFlightBytes / slot_bytes, 1, at_least_one(passing_slots > 0 ? passing_slots : slots));
 
-  /// Of which a block keeps the sums of the tree's chunks.
+  /// A block keeps the sums of the tree's chunks of so many rows.
   std::int64_t kept_rows() const { return are_held_whole() ? parts.kept_rows(slots * slot_packs) : 1; }
 
   bool are_held_whole() const { return held_chunks == chunks; }
@@ -148,6 +148,17 @@ struct HeldRows {
   /// six.
   static constexpr std::int32_t group_threads(std::int32_t block_threads, std::int32_t row_groups) {
     return (block_threads / 32 - 6) / (2 * row_groups) * 32;
+  }
+
+  /// Sets what kernels know of the division.
+  void set(auto& arguments) const {
+    arguments.chunks = static_cast<unsigned>(chunks);
+    arguments.lag = static_cast<unsigned>(in_flight);
+    arguments.slots = static_cast<unsigned>(held_slots);
+    arguments.slot_packs = static_cast<unsigned>(slot_packs);
+    arguments.part_packs = static_cast<unsigned>(part_packs);
+    arguments.held_chunks = static_cast<unsigned>(held_chunks);
+    arguments.passing_slots = static_cast<unsigned>(passing_slots);
   }
 
   /// Adds the entry of a unit that defines Kernel, with group_threads() threads.

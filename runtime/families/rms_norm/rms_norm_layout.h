@@ -319,7 +319,6 @@ struct Layout : RmsNormPolicy {
   std::int64_t chunks(std::int64_t max_blocks) const { return row_chunks().count(grid(max_blocks)); }
 
   void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const {
-    const HeldRows held = held_rows(problem.extents[1], grid(max_blocks));
     std::size_t next = 0;
     RmsNormArguments arguments{};
     arguments.x = buffers[next++];
@@ -335,13 +334,12 @@ struct Layout : RmsNormPolicy {
     arguments.eps = static_cast<float>(eps_of(problem));
     arguments.shared_packs = static_cast<unsigned>(shared_packs());
     arguments.workspace = workspace;
-    arguments.chunks = static_cast<unsigned>(is_held() ? held.chunks : chunks(max_blocks));
-    arguments.lag = static_cast<unsigned>(is_held() ? held.in_flight : row_chunks().lag(grid(max_blocks)));
-    arguments.slots = static_cast<unsigned>(held.held_slots);
-    arguments.slot_packs = static_cast<unsigned>(held.slot_packs);
-    arguments.part_packs = static_cast<unsigned>(held.part_packs);
-    arguments.held_chunks = static_cast<unsigned>(held.held_chunks);
-    arguments.passing_slots = static_cast<unsigned>(held.passing_slots);
+    if (is_held()) {
+      held_rows(problem.extents[1], grid(max_blocks)).set(arguments);
+    } else {
+      arguments.chunks = static_cast<unsigned>(chunks(max_blocks));
+      arguments.lag = static_cast<unsigned>(row_chunks().lag(grid(max_blocks)));
+    }
     for (int entry = 0; entry < row_chunks().launches(); ++entry) {
       Launch& launch = add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks);
       launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes());

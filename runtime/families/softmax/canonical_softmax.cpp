@@ -261,8 +261,7 @@ std::int64_t CanonicalSoftmax::smem_bytes(std::int64_t of_columns) const {
 
 void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace,
                               LaunchList& launches) const {
-  const HeldRows held = held_rows(columns, max_blocks);
-  const Spans division = is_held() ? Spans{held.parts.run_levels, held.chunks} : spans(max_blocks);
+  const Spans division = is_held() ? Spans{} : spans(max_blocks);
   const std::int64_t blocks = scope == Scope::warp ? divide_up(rows, tile_rows())
                               : is_held()          ? max_blocks
                               : cuts_rows()        ? rows * division.count
@@ -271,24 +270,24 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
   with_accumulator(traits, [&]<class Acc>(Acc) {
     const SoftmaxFactors<Acc> factors = softmax_factors<Acc>(problem);
     const SoftmaxArguments<Acc> of_rows{.in = buffers[0],
-                                          .out = buffers[1],
-                                          .workspace = workspace,
-                                          .rows = static_cast<std::uint64_t>(rows),
-                                          .columns = static_cast<std::uint64_t>(columns),
-                                          .in_pitch = SoftmaxBase::pitch(problem, 0),
-                                          .out_pitch = SoftmaxBase::pitch(problem, 1),
-                                          .scale = factors,
-                                          .chunks = static_cast<unsigned>(division.count),
-                                          .packs_per_thread = 0,
-                                          .lag = static_cast<unsigned>(held.in_flight),
-                                          .run_levels = static_cast<unsigned>(division.levels),
-                                          .slots = static_cast<unsigned>(held.held_slots),
-                                          .slot_packs = static_cast<unsigned>(held.slot_packs),
-                                          .part_packs = static_cast<unsigned>(held.part_packs),
-                                          .held_chunks = static_cast<unsigned>(held.held_chunks),
-                                          .passing_slots = static_cast<unsigned>(held.passing_slots)};
-    const CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor),
-                                                   static_cast<unsigned>(held.kept_rows())};
+                                        .out = buffers[1],
+                                        .workspace = workspace,
+                                        .rows = static_cast<std::uint64_t>(rows),
+                                        .columns = static_cast<std::uint64_t>(columns),
+                                        .in_pitch = SoftmaxBase::pitch(problem, 0),
+                                        .out_pitch = SoftmaxBase::pitch(problem, 1),
+                                        .scale = factors,
+                                        .chunks = static_cast<unsigned>(division.count),
+                                        .packs_per_thread = 0,
+                                        .lag = 0,
+                                        .run_levels = static_cast<unsigned>(division.levels)};
+    CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor)};
+    if (is_held()) {
+      const HeldRows held = held_rows(columns, max_blocks);
+      held.set(arguments);
+      arguments.run_levels = static_cast<unsigned>(held.parts.run_levels);
+      arguments.kept_rows = static_cast<unsigned>(held.kept_rows());
+    }
     for (int entry = 0; entry < (cuts_rows() ? 2 : 1); ++entry) {
       Launch& launch = add_launch(launches, grid, block_threads, arguments);
       launch.entry = entry;

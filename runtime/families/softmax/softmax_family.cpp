@@ -167,8 +167,7 @@ struct Layout : SoftmaxRowLayout {
 
   void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const {
     with_accumulator(traits, [&]<class Acc>(Acc) {
-      const HeldRows held = held_rows(columns, grid(max_blocks));
-      const SoftmaxArguments<Acc> arguments{
+      SoftmaxArguments<Acc> arguments{
           .in = buffers[0],
           .out = buffers[1],
           .workspace = workspace,
@@ -177,14 +176,10 @@ struct Layout : SoftmaxRowLayout {
           .in_pitch = SoftmaxBase::pitch(problem, 0),
           .out_pitch = SoftmaxBase::pitch(problem, 1),
           .scale = softmax_factors<Acc>(problem),
-          .chunks = static_cast<unsigned>(is_held() ? held.chunks : chunks(max_blocks)),
+          .chunks = static_cast<unsigned>(is_held() ? 0 : chunks(max_blocks)),
           .packs_per_thread = static_cast<unsigned>(shared_packs(packs())),
-          .lag = static_cast<unsigned>(is_held() ? held.in_flight : row_chunks().lag(grid(max_blocks))),
-          .slots = static_cast<unsigned>(held.held_slots),
-          .slot_packs = static_cast<unsigned>(held.slot_packs),
-          .part_packs = static_cast<unsigned>(held.part_packs),
-          .held_chunks = static_cast<unsigned>(held.held_chunks),
-          .passing_slots = static_cast<unsigned>(held.passing_slots)};
+          .lag = static_cast<unsigned>(is_held() ? 0 : row_chunks().lag(grid(max_blocks)))};
+      if (is_held()) held_rows(columns, grid(max_blocks)).set(arguments);
       for (int entry = 0; entry < row_chunks().launches(); ++entry) {
         Launch& launch = add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks);
         launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns));
