@@ -133,7 +133,7 @@ struct CanonicalHeldOrder {
   using State = typename SoftmaxSum<Types>::State;
   using Heaviest = HeaviestElement<Types>;
   using Weight = SoftmaxWeight<Types>;
-  static constexpr bool kMaySumAgain = true;
+  static constexpr bool kMaySumAgain = true, kKeepsSums = true;
 
   /// A lane combines neighbours first, and then a warp those of its lanes.
   static constexpr unsigned kLaneLevels = 3, kOfLane = 1 << kLaneLevels, kWarpLevels = kLaneLevels + 5;

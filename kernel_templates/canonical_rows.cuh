@@ -11,8 +11,8 @@
 //                       warp has kUnroll chunks in flight, and reads rows that begin anywhere by aligned packs.
 //
 // Constraints: kBlockThreads is a power of two, a multiple of a warp; if kIsAligned, rows of CanonicalRowLanes begin at
-// multiples of kPack elements; all.parts is the number of spans of a row: at most Block::kRounds for reduce_by_block(), and
-// Block::kMostPartials for publish().
+// multiples of kPack elements; all.parts is the number of spans of a row: at most Block::kRounds for reduce_by_block(),
+// and Block::kMostPartials for publish().
 #pragma once
 
 #include "axis_arguments.h"
@@ -77,8 +77,7 @@ struct CanonicalRowLanes {
 
     /// Loads nothing beyond the row; what is not there is anything.
     __device__ void load(const In* row, unsigned columns) {
-      before = kIsAligned ? 0 : kPack - OneArray<In, kPack>{row}.unaligned();
-      if (before == kPack) before = 0;
+      before = kIsAligned ? 0 : elements_behind_alignment<sizeof(ElementPack)>(row);
       const In* const line = row - before;
       const unsigned behind = before + columns, whole = behind / kPack * kPack;
       ElementPack last = ElementPack::filled(In{});

@@ -13,6 +13,9 @@ struct AnyOrder {
   /// True if a row's State may be made a second time, from States that know the first.
   static constexpr bool kMaySumAgain = false;
 
+  /// True if sums of a part are kept in shared memory, in the place of those of an earlier row.
+  static constexpr bool kKeepsSums = false;
+
   /// A Share is what a warp found of a part, and no other warp of the block may read elsewhere. in_all_lanes() combines
   /// those of all lanes.
   using Share = State;

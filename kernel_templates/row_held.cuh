@@ -77,7 +77,8 @@ struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
     Slot passing;
     this->for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
-      wait_for_phase(shared.landed + slot.number, slot.phase);  // the sums of an earlier row have been read
+      // When the first chunk lands, the sums of an earlier row have been read.
+      if constexpr (Order::kKeepsSums) wait_for_phase(shared.landed + slot.number, slot.phase);
       auto sums = Kernel::sums_of_part(part.row, r, all);
       const auto add = [&](const Chunk& chunk, unsigned of_slot, bool is_held) {
         Kernel::template add_held<kTile>(sums, chunk, all);
