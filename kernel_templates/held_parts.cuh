@@ -53,6 +53,8 @@ struct HeldParts {
     unsigned long long landed[kMostSlots], freed[kMostSlots], summed[kMostRows], combined[kMostRows];
     Words<typename Kernel::Order::Share> of_warp[kMostRows][Roles::kGroupWarps];
     Words<State> of_row[kMostRows];
+    unsigned long long cleared;  ///< by all warps but the one that loads: the States of the block
+    unsigned long long started;  ///< all blocks have cleared theirs
     unsigned again[kMostAgain / 32];  ///< a bit for each row that is to be summed again
   };
 
@@ -102,19 +104,24 @@ struct HeldParts {
     return reinterpret_cast<InPack*>(dynamic_smem) + slot * slot_packs;
   }
 
-  /// Called by one thread, before a barrier of the block.
+  /// Called by all threads, before a barrier of the block.
   __device__ void init_shared() const {
-#pragma unroll 1
-    for (unsigned slot = 0; slot < arguments.slots + arguments.passing_slots; ++slot) {
-      init_mbarrier(shared.landed + slot, 1);
-      init_mbarrier(shared.freed + slot, Roles::kGroupWarps);
+    const unsigned i = threadIdx.x;
+    if (i < kMostSlots) {
+      init_mbarrier(shared.landed + i, 1);
+      init_mbarrier(shared.freed + i, Roles::kGroupWarps);
     }
-#pragma unroll 1
-    for (unsigned row = 0; row < kMostRows; ++row) {
-      init_mbarrier(shared.summed + row, Roles::kGroupWarps);
-      init_mbarrier(shared.combined + row, 2);  // the warp that combines, and the one that publishes
+    if (i < kMostRows) {
+      init_mbarrier(shared.summed + i, Roles::kGroupWarps);
+      init_mbarrier(shared.combined + i, 2);  // the warp that combines, and the one that publishes
+    }
+    if (i == 0) {
+      init_mbarrier(&shared.cleared, kThreads / kWarpThreads - 1);
+      init_mbarrier(&shared.started, 1);
     }
     publish_mbarriers();
+#pragma unroll 1
+    for (unsigned word = i; word < kMostAgain / 32; word += kThreads) shared.again[word] = 0;
   }
 
   /// The block's part of row r, for a thread of a group.

@@ -22,11 +22,14 @@ struct HeldStates : HeldCopies<Kernel, kThreads, kTurns> {
     return partials_in<TaggedState<State>>(arguments.workspace) + place * Order::states_of_row(all);
   }
 
+  /// Called by all warps but the one that loads, which has copies in flight meanwhile.
   __device__ void clear_states() const {
     const auto own = Order::states_of_part(all);
 #pragma unroll 1
-    for (unsigned i = threadIdx.x; i < own.count * (kRing + kAgainRows); i += kThreads)
+    for (unsigned i = threadIdx.x - kWarpThreads; i < own.count * (kRing + kAgainRows); i += kThreads - kWarpThreads)
       states(i / own.count)[own.first + i % own.count].clear();
+    __syncwarp();
+    if (threadIdx.x % kWarpThreads == 0) arrive(&shared.cleared);
   }
 
   /// Publishes the States of row r, of which `place` has what the block's warps found. All lanes of a warp call it.

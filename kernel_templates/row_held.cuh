@@ -96,6 +96,8 @@ struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
   }
 
   __device__ void publish_rows(unsigned lane) const {
+    wait_for_phase(&shared.cleared, 0);
+    if (lane == 0) count_up(started_blocks());
 #pragma unroll 1
     for (unsigned r = 0; r < rows; ++r) {
       const unsigned place = r % kMostRows;
@@ -107,8 +109,13 @@ struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
   }
 
   __device__ void combine_rows(unsigned warp, unsigned lane) const {
-    if (lane == 0) wait_for_count(static_cast<unsigned*>(arguments.workspace) + 1, gridDim.x);
+    if (warp == 0 && lane == 0) {
+      wait_for_count(started_blocks(), gridDim.x);
+      arrive(&shared.started);
+      if (take_last_ticket(static_cast<unsigned*>(arguments.workspace), gridDim.x)) *started_blocks() = 0;
+    }
     __syncwarp();
+    wait_for_phase(&shared.started, 0);
 #pragma unroll 1
     for (unsigned r = warp; r < rows; r += Roles::kCombiningWarps) {
       wait_for_phase(shared.summed + r % kMostRows, r / kMostRows % 2);  // before that nobody needs it
@@ -196,15 +203,11 @@ struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
   static __device__ void run(const typename Kernel::Arguments& arguments) {
     __shared__ Shared shared;
     const RowHeld held{{{{arguments, shared}}}};
-    if (threadIdx.x == 0) held.init_shared();
+    held.init_shared();
     pdl_release_then_wait();
-    auto* const header = static_cast<unsigned*>(arguments.workspace);
-    held.clear_states();
-#pragma unroll 1
-    for (unsigned i = threadIdx.x; i < Parts::kMostAgain / 32; i += kThreads) shared.again[i] = 0;
     __syncthreads();
-    if (threadIdx.x == 0) count_up(header + 1);
     const unsigned warp = threadIdx.x / kWarpThreads, lane = threadIdx.x % kWarpThreads;
+    if (warp != 0) held.clear_states();
     if (warp == 0) {
       if (lane == 0) held.load_rows();
     } else if (warp == 1) {
@@ -218,10 +221,14 @@ struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
       if (is_sum) held.sum_rows(of_kind / Roles::kGroupWarps, thread);
       else held.write_rows(of_kind / Roles::kGroupWarps, thread);
     }
-    __syncthreads();
-    if constexpr (Order::kMaySumAgain) held.write_rows_again();
-    if (threadIdx.x == 0 && take_last_ticket(header, gridDim.x)) header[1] = 0;
+    if constexpr (Order::kMaySumAgain) {
+      __syncthreads();
+      held.write_rows_again();
+    }
   }
+
+ private:
+  __device__ unsigned* started_blocks() const { return static_cast<unsigned*>(arguments.workspace) + 1; }
 };
 
 }  // namespace hone

@@ -16,7 +16,7 @@ namespace hone {
 // turn.
 inline Parameter ring_parameter() { return ordinal("ring_kib", {216, 88, 32}).only_if("combine", {Combine::held}); }
 inline Parameter row_groups_parameter() {
-  return ordinal("row_groups", {1, 2}).only_if("combine", {Combine::held}).otherwise(1);
+  return ordinal("row_groups", {1, 2, 3}).only_if("combine", {Combine::held}).otherwise(1);
 }
 
 /// How a row is divided among blocks.
@@ -115,7 +115,7 @@ struct HeldRows {
 
   bool are_held_whole() const { return held_chunks == chunks; }
   bool fit() const { return are_held_whole() ? slots >= row_groups * chunks : row_groups == 1 && passing_slots > 0; }
-  bool fit_twice() const { return slots >= 2 * chunks; }
+  bool fit_times(int count) const { return slots >= count * chunks; }
 
   /// Loads are in flight while blocks wait for each other.
   bool have_room() const {

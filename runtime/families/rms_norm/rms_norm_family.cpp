@@ -50,7 +50,8 @@ constexpr auto kPruneRules = joined(joined(kChunkRules<View>, kHeldRules<View>),
      "31 rows of 1048577 f16 and f32 with weights take 70 and 117 µs by two, 83 and 124 by one; 16 of 3000017 f16 "
      "without weights 86 by either (H100, CUDA 13.0, 2026-11-27)",
      [](const View& v) {
-       return v.is_held() && (v.row_groups == 2) != (has_weight(v.problem) && v.held_rows_of_all_sms().fit_twice());
+       const bool is_by_two = has_weight(v.problem) && v.held_rows_of_all_sms().fit_times(2);
+       return v.is_held() && v.row_groups != (is_by_two ? 2 : 1);
      }},
     {"L2 does not keep the weights of rows that are held in part, and a block has too few loads of them in flight",
      "4 rows of 2^24 f16 and f32 with weights take 191 and 355 µs so, 159 and 314 by two kernels; without 117 and 261, "

@@ -216,13 +216,11 @@ constexpr auto kPruneRules = joined(joined(kChunkRules<View>, kHeldRules<View>),
      [](const View& v) {
        return v.is_held() && v.block_threads < 1024 && v.traits.accumulator != DType::f64;
      }},
-    {"two groups of warps help where little is to be done for each row, or else write it too far apart",
-     "31 rows of 1048577 f16 take 56.6 µs by two and 67.0 by one; 64 of 2^20 f16 104 by either, f32 213 and 197, 16 of "
-     "3000017 f16 81 and 79 (H100, CUDA 13.0, 2026-11-27)",
-     [](const View& v) {
-       constexpr std::int64_t kMostBytes = 3 << 20;
-       return v.is_held() && (v.row_groups == 2) != (!v.is_aligned && v.row_bytes < kMostBytes);
-     }},
+    {"two groups of warps hide what each does once a row from each other where a block has one chunk of it",
+     "31 and 64 rows of 2^20 f16 and 40 of 800000 take 60.2, 112.4 and 59.5 µs by two and 62.1, 113.9 and 63.2 by one; "
+     "of f32, with two chunks, 111.2, 219.6 and 107.2, and 106.3, 209.2 and 106.4 (H100); 64 of 2^20 f16 92.8 by two, "
+     "96.5 by three and 102.3 by one (H200, CUDA 13.0, 2026-11-27)",
+     [](const View& v) { return v.is_held() && v.row_groups != (v.held_rows_of_all_sms().chunks == 1 ? 2 : 1); }},
     {"a cluster holds so short a row, and its blocks wait for each other only",
      "256 rows of 2^18 f16 take 248 µs by a grid of blocks of 512 threads, two of whose warps combined, where a copy "
      "takes 92 (H100, CUDA 13.0, 2026-11-26)",

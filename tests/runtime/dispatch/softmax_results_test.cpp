@@ -283,12 +283,14 @@ TEST_F(SoftmaxResults, RowsThatAGridHoldsAreRight) {
     verify_policies(problem, std::vector{*policy}, {});
   };
   const std::string held = "scope=grid combine=held ring_kib=32 row_groups=", one = "1 block_threads=",
-                    two = "2 block_threads=", loads = " packs_per_thread=";
+                    two = "2 block_threads=", three = "3 block_threads=", loads = " packs_per_thread=";
   verify(softmax_problem({}, SoftmaxShape::rows(5, 20000)), held + one + "512" + loads + "2 min_blocks=1");
   verify(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(70, 1001, {1003, 1002})),
          held + one + "512" + loads + "4 min_blocks=1");
   verify(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(71, 1001, {1003, 1002})),
          held + two + "512" + loads + "4 min_blocks=1");
+  verify(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(43, 2001)),
+         held + three + "512" + loads + "2 min_blocks=1");
   verify(softmax_problem({}, SoftmaxShape::rows(9, 10000)), held + two + "1024" + loads + "2 min_blocks=1");
   verify(softmax_problem({.dtype = DType::f64, .result = DType::bf16}, SoftmaxShape::rows(3, 6001)),
          held + one + "512" + loads + "2 min_blocks=1");
@@ -344,6 +346,7 @@ TEST_F(SoftmaxResults, ReproducibleRowsThatAGridHoldsAreRight) {
   verify({}, SoftmaxShape::rows(5, 16384));
   verify({}, SoftmaxShape::rows(33, 20), true);
   verify({.dtype = DType::f16}, SoftmaxShape::rows(31, 2304), false, 2);
+  verify({.dtype = DType::f16}, SoftmaxShape::rows(43, 2304), false, 3);
   verify({.dtype = DType::f16}, SoftmaxShape::rows(4, 9001, {9008, 9008}));  // ends in a pack
   verify({.scale = 300}, SoftmaxShape::rows(19, 3002, {3004, 3008}), false, 2);
   verify({.dtype = DType::f16}, SoftmaxShape::rows(2, blocks * 15 * 1024 - 80));  // all but the sums' room of a ring
