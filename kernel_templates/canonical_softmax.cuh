@@ -13,7 +13,8 @@
 //   CanonicalSoftmaxRows    (canonical_softmax_rows.cuh) rows of any length are read twice.
 //
 // May be in place. Constraints: kBlockThreads is a power of two; rows begin at multiples of kPack elements in both
-// arrays, and what lanes or shared memory hold is whole rows; kChunks · kPack ≤ 32.
+// arrays, or anywhere if they are held in registers and not Types::kIsAligned; what lanes or shared memory hold is whole
+// rows; kChunks · kPack ≤ 32.
 #pragma once
 
 #include "canonical_softmax_long.cuh"
@@ -72,7 +73,7 @@ struct CanonicalSoftmaxLanes {
   static __device__ void run(const typename Types::Arguments& all) {
     using Whole = HeldRow<Types, kLanes, kWholeUnroll, chunks_of(kWholeColumns), true>;
     using Any = HeldRow<Types, kLanes, kUnroll, chunks_of(kHeldColumns)>;
-    if (all.columns == kWholeColumns) write_tiles<Whole, kRows>(all);
+    if (Types::kIsAligned && all.columns == kWholeColumns) write_tiles<Whole, kRows>(all);
     else write_tiles<Any, kRowsAtOnce>(all);
   }
 
@@ -124,7 +125,7 @@ struct CanonicalSoftmaxBlock {
     const unsigned first = chunk * kElements, behind = end * kElements;
     const auto last = static_cast<unsigned>(all.columns < behind ? all.columns : behind);
     const unsigned columns = last < first ? 0 : last - first;
-    if (all.columns == kHeldColumns) write_rows(Row<true>{{columns, all.scale.factor}}, all, first, combine);
+    if (Types::kIsAligned && all.columns == kHeldColumns) write_rows(Row<true>{{columns, all.scale.factor}}, all, first, combine);
     else if (run <= kChunks) write_rows(Row<false>{{columns, all.scale.factor}}, all, first, combine);
     else write_rows(LongRow<Types>{{columns, all.scale.factor}, {}}, all, first, combine);
   }

@@ -9,8 +9,13 @@ namespace hone {
 /// side by side. `columns` elements are there, from the first one on. The others have the weight 0, which is as good as
 /// −0 beside the heaviest one's; nothing is computed for packs that no lane has. kIsWhole: all elements are there, but
 /// for results if `columns` is 0.
+///
+/// Where rows begin anywhere, packs are aligned in the input, and each chunk is turned by the `before` elements of its
+/// first pack that are before it: in their place are its last ones, if it has so many. A tree of halves does not change
+/// when its leaves are turned. Packs at both ends of a chunk are loaded and stored one element at a time, and all packs
+/// are stored so where the output is not aligned as the input is.
 template <class Types, unsigned kLanes, unsigned kUnroll, unsigned kChunks = 1, bool kKeepsWeights = !Types::kLog,
-          bool kIsWhole = false>
+          bool kAreAllThere = false>
 struct HeldChunks {
   using In = typename Types::In;
   using Out = typename Types::Out;
@@ -18,22 +23,44 @@ struct HeldChunks {
   using InPack = typename Types::InPack;
   using OutPack = typename Types::OutPack;
   static constexpr unsigned kPack = Types::kPack, kUnrollOfChunk = kUnroll / kChunks;
-  static constexpr unsigned kUnrolled = kUnroll;
+  static constexpr unsigned kUnrolled = kUnroll, kMostOfChunk = kLanes * kUnrollOfChunk * kPack;
+  static constexpr bool kIsAligned = Types::kIsAligned, kIsWhole = kAreAllThere && kIsAligned;
   static_assert(kUnrollOfChunk * kChunks == kUnroll);
+  static_assert(kIsAligned || (kMostOfChunk & (kMostOfChunk - 1)) == 0);
 
   InPack packs[kUnroll];
+  unsigned before;       ///< if rows begin anywhere: elements of each chunk's first pack
   Acc weights[kUnroll][kPack];  ///< with kKeepsWeights; else results are made of the packs, which need fewer registers
 
-  /// The number of the first element of pack u.
-  static __device__ unsigned number(unsigned u) { return (u * kLanes + threadIdx.x % kLanes) * kPack; }
+  /// Where so many elements end among the packs.
+  __device__ unsigned behind(unsigned columns) const { return kIsAligned ? columns : columns + before; }
+
+  /// The number of element e of pack u.
+  __device__ unsigned number(unsigned u, unsigned e = 0) const {
+    const unsigned place = (u * kLanes + threadIdx.x % kLanes) * kPack + e;
+    if constexpr (kIsAligned) return place;
+    constexpr unsigned kMask = kMostOfChunk - 1;
+    return (place & ~kMask) | ((place - before) & kMask);
+  }
+  /// True if all elements of pack u are there, one behind the other.
+  __device__ bool is_whole(unsigned u, unsigned columns) const {
+    if constexpr (kIsAligned) return number(u) + kPack <= columns;
+    const unsigned place = (u * kLanes + threadIdx.x % kLanes) * kPack;
+    return place % kMostOfChunk >= before && place - before + kPack <= columns;
+  }
+  /// True if some element of pack u may be there.
+  __device__ bool is_there(unsigned u, unsigned columns) const {
+    return (u * kLanes + threadIdx.x % kLanes) * kPack < behind(columns);
+  }
 
   template <class AnyPowers>
   __device__ void load(const In* first, unsigned columns, Acc factor, const AnyPowers& powers) {
     const In weightless = convert<In>(factor < Acc(0) ? highest<Acc>() : lowest<Acc>());
+    if constexpr (!kIsAligned) before = elements_behind_alignment<sizeof(InPack)>(first);
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u) {
-      if (kIsWhole || number(u) + kPack <= columns) packs[u] = *reinterpret_cast<const InPack*>(first + number(u));
-      else if (number(u) < columns) packs[u] = singles(first, number(u), columns, weightless);
+      if (kIsWhole || is_whole(u, columns)) packs[u] = *reinterpret_cast<const InPack*>(first + number(u));
+      else if (is_there(u, columns)) packs[u] = singles(first, u, columns, weightless);
       else packs[u] = InPack::filled(weightless);
     }
     powers.turn(packs);
@@ -80,8 +107,8 @@ struct HeldChunks {
   /// Calls act(e, weight) for the elements of a pack, and keeps their weights: zeros if no lane has an element of it.
   template <class AnyPowers, class Act>
   __device__ void weigh_pack(unsigned u, unsigned columns, const AnyPowers& powers, const Act& act) {
-    const bool is_there = kIsWhole || u * kLanes * kPack < columns;
-    if (is_there) {
+    const bool are_there = kIsWhole || u * kLanes * kPack < behind(columns);  // in some lane
+    if (are_there) {
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e) {
         const Acc of_element = powers(convert<Acc>(packs[u][e]));
@@ -115,21 +142,22 @@ struct HeldChunks {
     }
   }
 
-  static __device__ InPack singles(const In* row, unsigned first, unsigned columns, In other) {
+  __device__ InPack singles(const In* row, unsigned u, unsigned columns, In other) const {
     InPack pack = InPack::filled(other);
 #pragma unroll
     for (unsigned e = 0; e < kPack; ++e)
-      if (first + e < columns) pack.set(e, row[first + e]);
+      if (number(u, e) < columns) pack.set(e, row[number(u, e)]);
     return pack;
   }
 
   template <class Result>
-  static __device__ void write(Out* first, unsigned columns, const Result& result) {
+  __device__ void write(Out* first, unsigned columns, const Result& result) const {
+    const bool in_step = kIsAligned || elements_behind_alignment<sizeof(OutPack)>(first) == before;
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u) {
-      if (kIsWhole ? columns == 0 : number(u) >= columns) continue;
+      if (kIsWhole ? columns == 0 : !is_there(u, columns)) continue;
       const OutPack pack = OutPack::of([&](unsigned e) { return result(u, e); });
-      if (kIsWhole || number(u) + kPack <= columns) {
+      if (kIsWhole || (in_step && is_whole(u, columns))) {
         auto* const to = reinterpret_cast<OutPack*>(first + number(u));
         // The compiler stores some packs of logarithms in four parts; in one, wider elements would spill.
         if constexpr (kIsWhole || (Types::kLog && sizeof(In) < sizeof(Acc))) store_streaming(to, pack);
@@ -137,7 +165,7 @@ struct HeldChunks {
       } else {
 #pragma unroll
         for (unsigned e = 0; e < kPack; ++e)
-          if (number(u) + e < columns) first[number(u) + e] = pack[e];
+          if (number(u, e) < columns) first[number(u, e)] = pack[e];
       }
     }
   }

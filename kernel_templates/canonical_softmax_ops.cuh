@@ -9,7 +9,8 @@
 
 namespace hone {
 
-template <class In_, class Out_, class Acc_, class Index_, bool kLog_, unsigned kPack_>
+/// kIsAligned_: rows begin at multiples of a pack in both arrays.
+template <class In_, class Out_, class Acc_, class Index_, bool kLog_, unsigned kPack_, bool kIsAligned_ = true>
 struct CanonicalSoftmaxTypes {
   using In = In_;
   using Out = Out_;
@@ -18,6 +19,7 @@ struct CanonicalSoftmaxTypes {
   using Arguments = CanonicalSoftmaxArguments<Acc>;
   static constexpr bool kLog = kLog_;
   static constexpr unsigned kPack = kPack_;
+  static constexpr bool kIsAligned = kIsAligned_;
   using InPack = Pack<In, kPack>;
   using OutPack = Pack<Out, kPack>;
   static constexpr WeightPrecision kPrecision =

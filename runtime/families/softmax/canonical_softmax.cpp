@@ -176,14 +176,14 @@ std::int64_t CanonicalSoftmax::most_of_lanes() const {
 Unit CanonicalSoftmax::unit() const {
   std::string source = fmt::format(
       "#include \"{}\"\n\n"
-      "using Types = hone::CanonicalSoftmaxTypes<{}, {}, {}, {}, {}, {}>;\n"
+      "using Types = hone::CanonicalSoftmaxTypes<{}, {}, {}, {}, {}, {}, {}>;\n"
       "static_assert(hone::kChunkElements<Types::In> == {}, \"host and device disagree\");\n",
       is_in_shared ? "canonical_softmax_shared.cuh"
       : is_held()  ? "canonical_softmax_held.cuh"
                    : "canonical_softmax_rows.cuh",
       info(traits.in).cuda_name,
       info(traits.out).cuda_name, info(traits.accumulator).cuda_name,
-      index_type(needs_wide_index(problem, 1)), traits.is_log, pack, chunk);
+      index_type(needs_wide_index(problem, 1)), traits.is_log, pack, !turns_packs, chunk);
   // Code for long rows and for other weights takes twice the registers that the rows held do, if it may.
   const auto held = [&](std::string_view kernel, std::int64_t columns_held, std::int64_t elements_of_lane) {
     const bool is_half = min_blocks == MinBlocks::unset && elements_of_lane <= kMostHeldByHalf;

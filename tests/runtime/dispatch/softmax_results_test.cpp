@@ -228,6 +228,34 @@ TEST_F(SoftmaxResults, ReproducibleRowsOfWholePacksHaveTheBitsOfTheDefinition) {
   verify_policies(rows(DType::f16, -1, 2, 65536, false), 1, "scope=grid combine=second_kernel block_threads=1024");
 }
 
+/// Packs of rows that begin anywhere are turned in registers: of lengths around those of a pack, of what lanes hold, and
+/// of chunks; where inputs and outputs have the same alignment in each row, and where they have not.
+TEST_F(SoftmaxResults, ReproducibleRowsOfPacksMayBeginAnywhere) {
+  const auto verify = [&](DType dtype, std::int64_t columns, Pitches more, const std::string& policy_text) {
+    if (columns < 1 || !test::in_share(policies_met_++)) return;
+    const SoftmaxSpec spec{.dtype = dtype, .scale = columns % 2 ? 1.0 : -0.75, .numerics = Numerics::reproducible};
+    const SoftmaxShape shape = SoftmaxShape::rows(19, columns, {columns + more[0], columns + more[1]});
+    const Problem problem = columns % 3 ? softmax_problem(spec, shape, 2) : log_softmax_problem(spec, shape, 2);
+    const std::optional<Policy> policy = problem.family->space().parse(policy_text + " min_blocks=unset");
+    ASSERT_TRUE(policy) << policy_text;
+    ASSERT_EQ(problem.family->is_valid(problem, *policy, device_->facts()).text(), "") << to_string(problem);
+    verify_policies(problem, std::vector{*policy}, {1, 4});
+  };
+  const std::string direct = " staging=direct packs_per_thread=", lanes = "scope=warp threads_per_row=";
+  for (const std::int64_t step : {-1, 0, 3})
+    for (const Pitches more : {Pitches{0, 0}, Pitches{1, 1}, Pitches{1, 4}}) {
+      verify(DType::f16, 8 + step, more, lanes + "1 block_threads=128" + direct + "2");
+      verify(DType::bf16, 60 + step, more, lanes + "4 block_threads=128" + direct + "2");
+      verify(DType::f16, 253 + step, more, lanes + "16 block_threads=128" + direct + "4");
+      verify(DType::f16, 1021 + step, more, lanes + "32 block_threads=128" + direct + "8");
+      verify(DType::bf16, 1500 + step, more, "scope=block block_threads=128" + direct + "4");
+      verify(DType::f16, 4093 + step, more, "scope=block block_threads=128" + direct + "4");
+      verify(DType::f16, 6141 + step, more, "scope=block block_threads=128" + direct + "4");  // some read twice
+      if (!is_cuda()) continue;
+      verify(DType::bf16, 16381 + step, more, "scope=cluster cluster_blocks=2 block_threads=256" + direct + "4");
+    }
+}
+
 /// Threads with rows of their own in tiles: one and two at once, in whole words of shared memory and in words that begin
 /// in the middle of a pair; more rows than a tile has, and fewer than a thread takes; input and output of other sizes.
 TEST_F(SoftmaxResults, RowsOfAThreadInTilesAreRight) {
