@@ -36,7 +36,7 @@ struct HeldCopies : HeldParts<Kernel, kThreads, kTurns> {
 
   /// A few chunks are in flight: with all of the ring, the chunks that everybody waits for would come late.
   __device__ void load_rows() const {
-    const unsigned long long reuse = reuse_policy(), last_use = this->passing_chunks() == 0 ? reuse : last_use_policy();
+    const unsigned long long last_use = last_use_policy(), reuse = reuse_policy();
     Copy copy{arguments, {.phase = 1}, {.phase = 1}}, landing{arguments};
     unsigned in_flight = 0;
 #pragma unroll 1
