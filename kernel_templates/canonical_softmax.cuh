@@ -13,8 +13,8 @@
 //   CanonicalSoftmaxRows    (canonical_softmax_rows.cuh) rows of any length are read twice.
 //
 // May be in place. Constraints: kBlockThreads is a power of two; rows begin at multiples of kPack elements in both
-// arrays, or anywhere if they are held in registers and not Types::kIsAligned; what lanes or shared memory hold is whole
-// rows; kChunks · kPack ≤ 32.
+// arrays, or, without Types::kIsAligned, anywhere if registers hold them; what lanes or shared memory hold is whole rows;
+// kChunks · kPack ≤ 32.
 #pragma once
 
 #include "canonical_softmax_long.cuh"
@@ -125,9 +125,10 @@ struct CanonicalSoftmaxBlock {
     const unsigned first = chunk * kElements, behind = end * kElements;
     const auto last = static_cast<unsigned>(all.columns < behind ? all.columns : behind);
     const unsigned columns = last < first ? 0 : last - first;
-    if (Types::kIsAligned && all.columns == kHeldColumns) write_rows(Row<true>{{columns, all.scale.factor}}, all, first, combine);
-    else if (run <= kChunks) write_rows(Row<false>{{columns, all.scale.factor}}, all, first, combine);
-    else write_rows(LongRow<Types>{{columns, all.scale.factor}, {}}, all, first, combine);
+    const RowPart<typename Types::Acc> part{columns, all.scale.factor};
+    if (Types::kIsAligned && all.columns == kHeldColumns) write_rows(Row<true>{part}, all, first, combine);
+    else if (run <= kChunks) write_rows(Row<false>{part}, all, first, combine);
+    else write_rows(LongRow<Types>{part, {}}, all, first, combine);
   }
 
  private:

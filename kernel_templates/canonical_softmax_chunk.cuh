@@ -29,7 +29,7 @@ struct HeldChunks {
   static_assert(kIsAligned || (kMostOfChunk & (kMostOfChunk - 1)) == 0);
 
   InPack packs[kUnroll];
-  unsigned before;       ///< if rows begin anywhere: elements of each chunk's first pack
+  unsigned before;              ///< of each chunk, if rows begin anywhere
   Acc weights[kUnroll][kPack];  ///< with kKeepsWeights; else results are made of the packs, which need fewer registers
 
   /// Where so many elements end among the packs.
@@ -132,7 +132,8 @@ struct HeldChunks {
     } else {
       fold_packs<kFirst, 2 * kStep>(values, begin, columns, powers);
       if constexpr (2 * kStep == kUnrollOfChunk) {
-        weigh_pack(begin + kFirst + kStep, columns, powers, [&](unsigned e, Acc x) { values[e] = rounded_sum(values[e], x); });
+        weigh_pack(begin + kFirst + kStep, columns, powers,
+                   [&](unsigned e, Acc x) { values[e] = rounded_sum(values[e], x); });
       } else {
         Acc others[kPack];
         fold_packs<kFirst + kStep, 2 * kStep>(others, begin, columns, powers);

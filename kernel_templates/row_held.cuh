@@ -27,10 +27,11 @@
 // and the mbarriers of a row serve again kMostRows later.
 //
 // The warp that publishes waits for no other row: the State of the next one would be late. A State is published with a
-// tag, the row, so that neither side needs a fence, which would wait for the stores of results that are in flight. All
-// warps but the one that loads clear the tags of earlier launches. Word 1 of the workspace header counts the blocks that
-// have, and nobody looks for a tag before all have; word 0 is the ticket of the last block that has seen that, which sets
-// word 1 back.
+// tag, the row, so that neither side needs a fence, which would wait for the stores of results that are in flight.
+//
+// All warps but the one that loads clear the tags of earlier launches first. Word 1 of the workspace header counts the
+// blocks that have, and nobody looks for a tag before all have. Word 0 is the ticket of the last block that has seen
+// that, which sets word 1 back.
 //
 // Some rows have to be summed again when their State is known. Blocks note which they are (all find the same), leave
 // them unwritten, and read them again from memory behind all others, when no warp has a role any more: code for them

@@ -40,8 +40,8 @@ struct View : PolicyView<CanonicalSoftmax> {
 constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 21>{{
     {"few warps of a block that holds rows take long for each", "as with fast numerics (softmax_family.cpp)",
      [](const View& v) { return v.is_held() && v.block_threads < 1024; }},
-    {"four warps, a group of three, share a chunk of eight chunks of the tree evenly; where a block has more than three "
-     "chunks of a row, a larger group does, too",
+    {"four warps, one of three groups, share eight chunks of the tree evenly; where a block has more than three chunks of "
+     "a row, a larger group does, too",
      "64 rows of 2^20 f16 take 112.7 µs by three groups, 122.5 by two, 125.8 by one, 16 of 3000000 f16 89.3, 96.1 and "
      "89.3, 64 of 2^20 f32 211.4, 231.6 and 210.3, 16 of 3000000 f32, six chunks, 171.0, 184.5 and 169.5 (H100); 96.4, "
      "106.2 and 123.9, 79.2, 83.2 and 83.1, 167.3, 189.0 and 176.0, and 141.8, 150.0 and 140.3 (H200, CUDA 13.0, "

@@ -34,9 +34,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   /// Registers or shared memory of a block or a cluster hold rows: all, or those that are no longer than its tiles.
   bool is_on_chip = scope != Scope::grid && (is_in_shared || scope != Scope::block || last_of(problem, 1) <= 2 * tile);
   bool is_aligned = problem.alignment >= kMaxAlignment;
-  /// Registers hold packs of rows that begin anywhere, turned into place (HeldChunks). Elements of 4 bytes are loaded as
-  /// fast one by one: 1024 rows of 50257 f32 take 148 µs so and 154 by packs, of f16 114 and 102 (H100, CUDA 13.0,
-  /// 2026-11-27).
+  /// Registers hold packs of rows that begin anywhere (HeldChunks). Elements of 4 bytes are loaded as fast one by one:
+  /// 1024 rows of 50257 f32 take 148 µs so and 154 by packs, of f16 114 and 102 (H100, CUDA 13.0, 2026-11-27).
   bool turns_packs = !is_aligned && is_on_chip && !is_in_shared && traits.in_bytes < 4;
   std::int64_t pack = is_aligned || turns_packs ? traits.pack_elements : 1;  ///< elements
 

@@ -228,8 +228,8 @@ TEST_F(SoftmaxResults, ReproducibleRowsOfWholePacksHaveTheBitsOfTheDefinition) {
   verify_policies(rows(DType::f16, -1, 2, 65536, false), 1, "scope=grid combine=second_kernel block_threads=1024");
 }
 
-/// Packs of rows that begin anywhere are turned in registers: of lengths around those of a pack, of what lanes hold, and
-/// of chunks; where inputs and outputs have the same alignment in each row, and where they have not.
+/// Packs of rows that begin anywhere are turned in registers: rows of lengths around those of a pack, of what lanes hold,
+/// and of chunks; where inputs and outputs have the same alignment in each row, and where they have not.
 TEST_F(SoftmaxResults, ReproducibleRowsOfPacksMayBeginAnywhere) {
   const auto verify = [&](DType dtype, std::int64_t columns, Pitches more, const std::string& policy_text) {
     if (columns < 1 || !test::in_share(policies_met_++)) return;
