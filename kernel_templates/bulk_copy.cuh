@@ -43,7 +43,7 @@ __device__ inline void init_mbarrier(unsigned long long* barrier, unsigned arriv
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
 }
 
-/// Called by the thread that has initialised mbarriers, before a barrier of the block: bulk copies see them then, too.
+/// Called by each thread that has initialised mbarriers, before a barrier of the block: bulk copies see them then, too.
 __device__ inline void publish_mbarriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 __device__ inline void arrive(unsigned long long* barrier) {

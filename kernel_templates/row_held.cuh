@@ -57,7 +57,9 @@
 // address(pack); load(pack); packs_behind_line<kLinePacks>() and write_singles(results).
 //
 // Constraints: the ring has room for kTurns parts, or kTurns is 1 and it has a slot for a chunk, as many as it holds of
-// a part, and others for those that pass, at least `lag`; parts and slots are whole lines; the packs of a part fit 28
+// a part, and others for those that pass, at least `lag`. If kTurns is more, and a slot belongs to different groups in
+// turn, so few copies are in flight that a chunk has landed in its slot before a group may wait for the next one there,
+// in whatever order copies land (HeldRows::most_in_flight). Parts and slots are whole lines; the packs of a part fit 28
 // bits.
 #pragma once
 

@@ -107,11 +107,18 @@ struct HeldRows {
   std::int64_t passing_slots = slots < chunks ? std::clamp<std::int64_t>(slots - 1, 0, kPassingSlots) : 0;
   std::int64_t held_slots = slots - passing_slots;
   std::int64_t held_chunks = std::min(held_slots, chunks);
-  std::int64_t in_flight =
-      std::clamp<std::int64_t>(kInFlightBytes / slot_bytes, 1, at_least_one(passing_slots > 0 ? passing_slots : slots));
+  std::int64_t in_flight = std::clamp<std::int64_t>(kInFlightBytes / slot_bytes, 1, at_least_one(most_in_flight()));
 
   /// A block keeps the sums of the tree's chunks of so many rows.
   std::int64_t kept_rows() const { return are_held_whole() ? parts.kept_rows(slots * slot_packs) : 1; }
+
+  /// Copies may land in any order, and a group that waits for one must know that the copy before it in the same slot has
+  /// landed: its own earlier chunks have, and what is copied more than in_flight before the last of these. Where a slot
+  /// belongs to different groups in turn, that has to be enough.
+  std::int64_t most_in_flight() const {
+    if (passing_slots > 0) return passing_slots;
+    return row_groups == 1 || slots % (row_groups * chunks) == 0 ? slots : slots - (row_groups - 1) * chunks - 1;
+  }
 
   bool are_held_whole() const { return held_chunks == chunks; }
   bool fit() const { return are_held_whole() ? slots >= row_groups * chunks : row_groups == 1 && passing_slots > 0; }

@@ -24,6 +24,13 @@ std::string fault_of(const HeldRows& held) {
   if ((held.held_slots + held.passing_slots) * held.slot_bytes + sums > held.ring_kib * 1024)
     return "slots and sums are more than the shared memory";
   if (held.in_flight < 1 || held.in_flight > held.held_slots + held.passing_slots) return "copies in flight";
+  for (std::int64_t chunk = held.slots; held.row_groups > 1 && chunk < 3 * held.slots * held.row_groups; ++chunk) {
+    const std::int64_t before = chunk - held.slots, row = chunk / held.chunks;
+    const bool is_own = (row - before / held.chunks) % held.row_groups == 0;
+    const std::int64_t landed = chunk % held.chunks > 0 ? chunk - 1 : (row - held.row_groups + 1) * held.chunks - 1;
+    if (!is_own && before > landed - held.in_flight)
+      return "a group may wait for a chunk whose slot waits for another group's";
+  }
   if (!held.are_held_whole() && (held.passing_slots < 1 || held.in_flight > held.passing_slots))
     return "nothing passes";
   if (held.parts.is_of_tree() && held.are_held_whole() && held.kept_rows() * held.chunks < held.held_slots)
