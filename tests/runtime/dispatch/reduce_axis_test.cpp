@@ -11,6 +11,7 @@
 
 #include <hone/reduce_axis.h>
 
+#include "runtime/families/expectation.h"
 #include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/families/reduce_axis/axis_family.h"
 #include "tests/runtime/support/device_fixture.h"
