@@ -32,26 +32,24 @@ struct HeldChunks {
   unsigned before;              ///< of each chunk, if rows begin anywhere
   Acc weights[kUnroll][kPack];  ///< with kKeepsWeights; else results are made of the packs, which need fewer registers
 
-  /// Where so many elements end among the packs.
+  /// Where pack u is among those of all lanes, and where so many elements end, in elements.
+  static __device__ unsigned place(unsigned u) { return (u * kLanes + threadIdx.x % kLanes) * kPack; }
   __device__ unsigned behind(unsigned columns) const { return kIsAligned ? columns : columns + before; }
 
   /// The number of element e of pack u.
   __device__ unsigned number(unsigned u, unsigned e = 0) const {
-    const unsigned place = (u * kLanes + threadIdx.x % kLanes) * kPack + e;
-    if constexpr (kIsAligned) return place;
+    const unsigned at = place(u) + e;
+    if constexpr (kIsAligned) return at;
     constexpr unsigned kMask = kMostOfChunk - 1;
-    return (place & ~kMask) | ((place - before) & kMask);
+    return (at & ~kMask) | ((at - before) & kMask);
   }
   /// True if all elements of pack u are there, one behind the other.
   __device__ bool is_whole(unsigned u, unsigned columns) const {
-    if constexpr (kIsAligned) return number(u) + kPack <= columns;
-    const unsigned place = (u * kLanes + threadIdx.x % kLanes) * kPack;
-    return place % kMostOfChunk >= before && place - before + kPack <= columns;
+    if constexpr (kIsAligned) return place(u) + kPack <= columns;
+    return place(u) % kMostOfChunk >= before && place(u) - before + kPack <= columns;
   }
   /// True if some element of pack u may be there.
-  __device__ bool is_there(unsigned u, unsigned columns) const {
-    return (u * kLanes + threadIdx.x % kLanes) * kPack < behind(columns);
-  }
+  __device__ bool is_there(unsigned u, unsigned columns) const { return place(u) < behind(columns); }
 
   template <class AnyPowers>
   __device__ void load(const In* first, unsigned columns, Acc factor, const AnyPowers& powers) {
