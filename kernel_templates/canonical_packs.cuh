@@ -13,21 +13,38 @@ struct PackMask {
   static __device__ PackMask of_first(unsigned bytes) {
     PackMask result;
 #pragma unroll
-    for (unsigned w = 0; w < sizeof(ElementPack) / 4; ++w)
-      result.mask.words[w] = bytes >= 4 * w + 4 ? ~0u : bytes <= 4 * w ? 0 : (1u << 8 * (bytes - 4 * w)) - 1;
+    for (unsigned w = 0; w < sizeof(ElementPack) / 4; ++w) {
+      const unsigned of_word = bytes < 4 * w ? 0 : bytes - 4 * w;
+      result.mask.words[w] = static_cast<unsigned>((1ull << 8 * (of_word < 4 ? of_word : 4)) - 1);
+    }
     return result;
   }
 
   /// The first bytes of `pack`, then the others of `end`.
-  __device__ ElementPack joined(const ElementPack& pack, const ElementPack& end) const {
-    auto words = Words<ElementPack>(pack);
-    const auto others = Words<ElementPack>(end);
+  __device__ Words<ElementPack> joined(Words<ElementPack> pack, const Words<ElementPack>& end) const {
 #pragma unroll
     for (unsigned w = 0; w < sizeof(ElementPack) / 4; ++w)
-      words.words[w] = (words.words[w] & mask.words[w]) | (others.words[w] & ~mask.words[w]);
-    return words.value();
+      pack.words[w] = (pack.words[w] & mask.words[w]) | (end.words[w] & ~mask.words[w]);
+    return pack;
+  }
+  __device__ ElementPack joined(const ElementPack& pack, const ElementPack& end) const {
+    return joined(Words<ElementPack>(pack), Words<ElementPack>(end));
   }
 };
+
+/// Stores the first `count` elements of a pack, or the last ones, fewer than it has, in as few accesses as their
+/// alignment lets: `to` is the place of its first element, and aligned as a pack.
+template <bool kIsLast, class T, unsigned kElements, unsigned kWidth = kElements / 2>
+__device__ void store_part(T* to, const Pack<T, kElements>& pack, unsigned count) {
+#pragma unroll
+  for (unsigned e = 0; e < kElements; e += 2 * kWidth)
+    if (count / kWidth == e / kWidth + 1) {
+      const unsigned first = kIsLast ? kElements - e - kWidth : e;
+      *reinterpret_cast<Pack<T, kWidth>*>(to + first) =
+          Pack<T, kWidth>::of([&](unsigned i) { return pack[first + i]; });
+    }
+  if constexpr (kWidth > 1) store_part<kIsLast, T, kElements, kWidth / 2>(to, pack, count);
+}
 
 template <class ElementPack>
 struct PairMask : PackMask<decltype(ElementPack::a)> {

@@ -13,8 +13,8 @@
 //   CanonicalSoftmaxRows    (canonical_softmax_rows.cuh) rows of any length are read twice.
 //
 // May be in place. Constraints: kBlockThreads is a power of two; rows begin at multiples of kPack elements in both
-// arrays, or, without Types::kIsAligned, anywhere if registers hold them; what lanes or shared memory hold is whole rows;
-// kChunks · kPack ≤ 32.
+// arrays, or, without Types::kIsAligned, anywhere, but not where a grid holds them; what lanes or shared memory hold is
+// whole rows; kChunks · kPack ≤ 32.
 #pragma once
 
 #include "canonical_softmax_long.cuh"
@@ -40,7 +40,7 @@ struct HeldRow {
 
   template <class AnyPowers>
   __device__ void load(const In* in, const AnyPowers& powers) {
-    held.load(in, place.columns, place.factor, powers);
+    held.load(in, place.columns, place.factor, place.readable, powers);
   }
 
   template <class AnyPowers>
@@ -92,7 +92,7 @@ struct CanonicalSoftmaxLanes {
         AnyRow rows[kAtOnce];
 #pragma unroll
         for (unsigned r = 0; r < kAtOnce; ++r) {
-          rows[r].place = {r * kGroups < left ? static_cast<unsigned>(all.columns) : 0, all.scale.factor};
+          rows[r].place = {r * kGroups < left ? static_cast<unsigned>(all.columns) : 0, all.scale.factor, all.readable};
           rows[r].load(softmax_input<Types>(all, place(r)), guessed);
         }
 #pragma unroll
@@ -125,7 +125,7 @@ struct CanonicalSoftmaxBlock {
     const unsigned first = chunk * kElements, behind = end * kElements;
     const auto last = static_cast<unsigned>(all.columns < behind ? all.columns : behind);
     const unsigned columns = last < first ? 0 : last - first;
-    const RowPart<typename Types::Acc> part{columns, all.scale.factor};
+    const RowPart<typename Types::Acc> part{columns, all.scale.factor, all.readable};
     if (Types::kIsAligned && all.columns == kHeldColumns) write_rows(Row<true>{part}, all, first, combine);
     else if (run <= kChunks) write_rows(Row<false>{part}, all, first, combine);
     else write_rows(LongRow<Types>{part, {}}, all, first, combine);

@@ -16,9 +16,16 @@ struct GuessedFactors {
   Acc high, low, lowest;
 };
 
+/// Where elements of the input may be read, also those around a row: from its first to its last one, or nowhere, if some
+/// are replaced by results meanwhile.
+struct ReadableBytes {
+  unsigned long long begin, end;  ///< addresses
+};
+
 template <class Acc>
 struct CanonicalSoftmaxArguments : SoftmaxArguments<Acc> {
   GuessedFactors<Acc> guessed;
+  ReadableBytes readable = {};
   unsigned kept_rows = 1;  ///< of canonical_softmax_held.cuh: rows whose chunks' sums a block keeps, a power of two
 };
 

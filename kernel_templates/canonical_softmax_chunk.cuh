@@ -1,9 +1,16 @@
 // HeldChunks: the part of a row that a lane holds in registers for canonical_softmax.cuh.
 #pragma once
 
+#include "canonical_packs.cuh"
 #include "canonical_softmax_ops.cuh"
 
 namespace hone {
+
+template <class T>
+__device__ bool are_readable(const ReadableBytes& readable, const T* first, unsigned elements) {
+  const auto begin = reinterpret_cast<unsigned long long>(first);
+  return begin >= readable.begin && begin + elements * sizeof(T) <= readable.end;
+}
 
 /// The elements of kChunks chunks, or of a shorter row, that a lane holds: packs u < kUnroll, those of kLanes lanes
 /// side by side. `columns` elements are there, from the first one on. The others have the weight 0, which is as good as
@@ -12,8 +19,8 @@ namespace hone {
 ///
 /// Where rows begin anywhere, packs are aligned in the input, and each chunk is turned by the `before` elements of its
 /// first pack that are before it: in their place are its last ones, if it has so many. A tree of halves does not change
-/// when its leaves are turned. Packs at both ends of a chunk are loaded and stored one element at a time, and all packs
-/// are stored so where the output is not aligned as the input is.
+/// when its leaves are turned. Packs at both ends of a chunk are stored one element at a time, and all packs are where
+/// the output is not aligned as the input is.
 template <class Types, unsigned kLanes, unsigned kUnroll, unsigned kChunks = 1, bool kKeepsWeights = !Types::kLog,
           bool kAreAllThere = false>
 struct HeldChunks {
@@ -32,34 +39,29 @@ struct HeldChunks {
   unsigned before;              ///< of each chunk, if rows begin anywhere
   Acc weights[kUnroll][kPack];  ///< with kKeepsWeights; else results are made of the packs, which need fewer registers
 
-  /// Where pack u is among those of all lanes, and where so many elements end, in elements.
-  static __device__ unsigned place(unsigned u) { return (u * kLanes + threadIdx.x % kLanes) * kPack; }
-  __device__ unsigned behind(unsigned columns) const { return kIsAligned ? columns : columns + before; }
-
-  /// The number of element e of pack u.
-  __device__ unsigned number(unsigned u, unsigned e = 0) const {
-    const unsigned at = place(u) + e;
-    if constexpr (kIsAligned) return at;
-    constexpr unsigned kMask = kMostOfChunk - 1;
-    return (at & ~kMask) | ((at - before) & kMask);
-  }
-  /// True if all elements of pack u are there, one behind the other.
-  __device__ bool is_whole(unsigned u, unsigned columns) const {
-    if constexpr (kIsAligned) return place(u) + kPack <= columns;
-    return place(u) % kMostOfChunk >= before && place(u) - before + kPack <= columns;
-  }
-  /// True if some element of pack u may be there.
-  __device__ bool is_there(unsigned u, unsigned columns) const { return place(u) < behind(columns); }
-
+  /// `readable`: where packs may be loaded that hold something else, too. Others are loaded one element at a time.
   template <class AnyPowers>
-  __device__ void load(const In* first, unsigned columns, Acc factor, const AnyPowers& powers) {
+  __device__ void load(const In* first, unsigned columns, Acc factor, const ReadableBytes& readable,
+                       const AnyPowers& powers) {
     const In weightless = convert<In>(factor < Acc(0) ? highest<Acc>() : lowest<Acc>());
-    if constexpr (!kIsAligned) before = elements_behind_alignment<sizeof(InPack)>(first);
+    if constexpr (kIsAligned) {
+      load_elements(first, columns, weightless);
+    } else {
+      before = elements_behind_alignment<sizeof(InPack)>(first);
+      const unsigned elements = (before + columns + kPack - 1) / kPack * kPack;
+      Words<InPack> words[kUnroll];
+      if (are_readable(readable, first - before, elements)) {
+        load_packs(words, first, columns, weightless);
+      } else {
+        load_elements(first, columns, weightless);
 #pragma unroll
-    for (unsigned u = 0; u < kUnroll; ++u) {
-      if (kIsWhole || is_whole(u, columns)) packs[u] = *reinterpret_cast<const InPack*>(first + number(u));
-      else if (is_there(u, columns)) packs[u] = singles(first, u, columns, weightless);
-      else packs[u] = InPack::filled(weightless);
+        for (unsigned u = 0; u < kUnroll; ++u) words[u] = packs[u];
+      }
+#pragma unroll
+      for (unsigned u = 0; u < kUnroll; ++u) {
+        settle(words[u]);  // else the compiler takes words apart that have elements of different packs
+        packs[u] = words[u];
+      }
     }
     powers.turn(packs);
   }
@@ -70,102 +72,190 @@ struct HeldChunks {
   __device__ void weigh(Acc (&values)[kChunks * kPack], unsigned columns, const AnyPowers& powers) {
 #pragma unroll
     for (unsigned k = 0; k < kChunks; ++k) {
+      const unsigned begin = k * kUnrollOfChunk;
+      Acc of_chunk[kPack];
       if constexpr (!kKeepsWeights) {
-        fold_packs<0, 1>(values + k * kPack, k * kUnrollOfChunk, columns, powers);
+        fold_packs(of_chunk, [&](unsigned u, Acc (&of_pack)[kPack]) { weigh_pack(of_pack, begin + u, columns, powers); });
       } else {
 #pragma unroll
-        for (unsigned u = k * kUnrollOfChunk; u < (k + 1) * kUnrollOfChunk; ++u)
-          weigh_pack(u, columns, powers, [](unsigned, Acc) {});
+        for (unsigned u = begin; u < begin + kUnrollOfChunk; ++u) weigh_pack(weights[u], u, columns, powers);
 #pragma unroll
         for (unsigned e = 0; e < kPack; ++e)
-          values[k * kPack + e] = fold_leaves<CanonicalSum<Acc>, kUnrollOfChunk>(
-              [&](unsigned u) { return weights[k * kUnrollOfChunk + u][e]; });
+          of_chunk[e] = fold_leaves<CanonicalSum<Acc>, kUnrollOfChunk>([&](unsigned u) { return weights[begin + u][e]; });
+      }
+#pragma unroll
+      for (unsigned e = 0; e < kPack; ++e) values[k * kPack + e] = of_chunk[e];
+    }
+  }
+
+  /// The weights of pack u: zeros if no lane has an element of it.
+  template <class AnyPowers>
+  __device__ void weigh_pack(Acc (&values)[kPack], unsigned u, unsigned columns, const AnyPowers& powers) const {
+    const bool are_there = kIsWhole || place(u) < behind(columns);  // in some lane
+#pragma unroll
+    for (unsigned e = 0; e < kPack; ++e) values[e] = Acc(0);
+    if (!are_there) return;
+#pragma unroll
+    for (unsigned e = 0; e < kPack; ++e) values[e] = powers(convert<Acc>(packs[u][e]));
+  }
+
+  /// Folds what weigh(u, values) makes of packs kFirst, kFirst + kStep, … of a chunk, in halves.
+  template <unsigned kFirst = 0, unsigned kStep = 1, class Weigh>
+  static __device__ void fold_packs(Acc (&values)[kPack], const Weigh& weigh) {
+    if constexpr (kStep == kUnrollOfChunk) {
+      weigh(kFirst, values);
+    } else {
+      fold_packs<kFirst, 2 * kStep>(values, weigh);
+      Acc others[kPack];
+      fold_packs<kFirst + kStep, 2 * kStep>(others, weigh);
+#pragma unroll
+      for (unsigned e = 0; e < kPack; ++e) values[e] = rounded_sum(values[e], others[e]);
+    }
+  }
+
+  /// take(u) is called before pack u is stored.
+  template <class Weight>
+  __device__ void store(Out* first, unsigned columns, const Weight& weight, const SoftmaxNorm<Acc>& norm,
+                        const auto& take) const {
+    if (weight.is_nan) write(first, columns, take, [](unsigned, unsigned) { return canonical_nan<Out>(); });
+    else if constexpr (!Types::kLog)
+      write(first, columns, take, [&](unsigned u, unsigned e) { return weight.of_kept(weights[u][e], norm); });
+    else if (weight.scales_exactly()) write_logarithms<true>(first, columns, weight, norm, take);
+    else write_logarithms<false>(first, columns, weight, norm, take);
+  }
+  template <class Weight>
+  __device__ void store(Out* first, unsigned columns, const Weight& weight, const SoftmaxNorm<Acc>& norm) const {
+    store(first, columns, weight, norm, [](unsigned) {});
+  }
+
+ private:
+  /// Where pack u of a lane is, behind its first one.
+  static __device__ unsigned place(unsigned u) { return u * kLanes * kPack; }
+  __device__ unsigned behind(unsigned columns) const { return kIsAligned ? columns : columns + before; }
+
+  /// Where the lane's pack u is, which may begin before the row.
+  template <class T>
+  __device__ T* address(T* first, unsigned u) const {
+    if constexpr (kIsAligned) return first + begin(u);
+    return first + threadIdx.x % kLanes * kPack - before + place(u);
+  }
+  static __device__ InPack pack_at(const In* from) { return *reinterpret_cast<const InPack*>(from); }
+  /// Where the lane's pack u begins among those of all lanes.
+  static __device__ unsigned begin(unsigned u) { return place(u) + threadIdx.x % kLanes * kPack; }
+  /// How many elements of pack u are before its chunk.
+  __device__ unsigned ahead(unsigned u) const {
+    return !kIsAligned && u % kUnrollOfChunk == 0 && threadIdx.x % kLanes == 0 ? before : 0;
+  }
+  __device__ bool is_there(unsigned u, unsigned columns) const { return begin(u) < behind(columns); }
+  /// True if all elements of pack u are there, one behind the other.
+  __device__ bool is_whole(unsigned u, unsigned columns) const {
+    return begin(u) + kPack <= behind(columns) && ahead(u) == 0;
+  }
+
+  /// Calls act(which, at) for the elements of pack u, which is_there(): bits of the pack that is `at` behind it: for
+  /// those at its place, and for those at the chunk's end.
+  template <class Act>
+  __device__ void for_elements(unsigned u, unsigned columns, const Act& act) const {
+    const auto first = [](unsigned count) { return count < kPack ? (1u << count) - 1 : (1u << kPack) - 1; };
+    const unsigned there = behind(columns) - begin(u), of_end = first(ahead(u));
+    act(first(there) & ~of_end, 0u);
+    if (!kIsAligned && u % kUnrollOfChunk == 0 && there > kMostOfChunk)
+      act(of_end & first(there - kMostOfChunk), kMostOfChunk);
+  }
+
+  __device__ void load_elements(const In* first, unsigned columns, In weightless) {
+#pragma unroll
+    for (unsigned u = 0; u < kUnroll; ++u) {
+      if (kIsWhole || is_whole(u, columns)) {
+        packs[u] = pack_at(address(first, u));
+      } else {
+        packs[u] = InPack::filled(weightless);
+        if (kPack > 1 && is_there(u, columns))
+          for_elements(u, columns, [&](unsigned which, unsigned at) {
+            unrolled<kPack>([&](unsigned e) {
+              if (which >> e & 1) packs[u].set(e, address(first, u)[at + e]);
+            });
+          });
       }
     }
   }
 
-  template <class Weight>
-  __device__ void store(Out* first, unsigned columns, const Weight& weight, const SoftmaxNorm<Acc>& norm) const {
-    if (weight.is_nan) write(first, columns, [](unsigned, unsigned) { return canonical_nan<Out>(); });
-    else if constexpr (!Types::kLog)
-      write(first, columns, [&](unsigned u, unsigned e) { return weight.of_kept(weights[u][e], norm); });
-    else if (weight.scales_exactly()) write_logarithms<true>(first, columns, weight, norm);
-    else write_logarithms<false>(first, columns, weight, norm);
+  /// Loads whole packs, and drops what is around the row. All are in flight before the first one is looked at.
+  __device__ void load_packs(Words<InPack> (&words)[kUnroll], const In* first, unsigned columns, In weightless) const {
+    using Mask = PackMask<InPack>;
+    Words<InPack> absent = InPack::filled(weightless), ends[kChunks];
+    settle(absent);
+#pragma unroll
+    for (unsigned u = 0; u < kUnroll; ++u) {
+      words[u] = absent;
+      if (begin(u) + ahead(u) < behind(columns)) words[u] = pack_at(address(first, u));
+    }
+    const auto end_is_there = [&](unsigned u) { return ahead(u) > 0 && begin(u) + kMostOfChunk < behind(columns); };
+#pragma unroll
+    for (unsigned k = 0; k < kChunks; ++k) {
+      const unsigned u = k * kUnrollOfChunk;
+      ends[k] = absent;
+      if (end_is_there(u)) ends[k] = pack_at(address(first, u) + kMostOfChunk);
+    }
+    Mask of_last = Mask::of_first(behind(columns) % kPack * sizeof(In)), of_end = Mask::of_first(before * sizeof(In));
+    settle(of_last.mask);
+    settle(of_end.mask);
+#pragma unroll
+    for (unsigned u = 0; u < kUnroll; ++u)
+      if (begin(u) + kPack > behind(columns)) words[u] = of_last.joined(words[u], absent);
+#pragma unroll
+    for (unsigned k = 0; k < kChunks; ++k) {
+      const unsigned u = k * kUnrollOfChunk;
+      if (begin(u) + kMostOfChunk + kPack > behind(columns)) ends[k] = of_last.joined(ends[k], absent);
+      if (ahead(u) > 0) words[u] = of_end.joined(ends[k], words[u]);
+    }
   }
 
- private:
   template <bool kScalesExactly, class Weight>
-  __device__ void write_logarithms(Out* first, unsigned columns, const Weight& weight,
-                                   const SoftmaxNorm<Acc>& norm) const {
-    write(first, columns, [&](unsigned u, unsigned e) {
+  __device__ void write_logarithms(Out* first, unsigned columns, const Weight& weight, const SoftmaxNorm<Acc>& norm,
+                                   const auto& take) const {
+    write(first, columns, take, [&](unsigned u, unsigned e) {
       return weight.template of_kept<kScalesExactly>(convert<Acc>(packs[u][e]), norm);
     });
   }
 
-  /// Calls act(e, weight) for the elements of a pack, and keeps their weights: zeros if no lane has an element of it.
-  template <class AnyPowers, class Act>
-  __device__ void weigh_pack(unsigned u, unsigned columns, const AnyPowers& powers, const Act& act) {
-    const bool are_there = kIsWhole || u * kLanes * kPack < behind(columns);  // in some lane
-    if (are_there) {
-#pragma unroll
-      for (unsigned e = 0; e < kPack; ++e) {
-        const Acc of_element = powers(convert<Acc>(packs[u][e]));
-        if constexpr (kKeepsWeights) weights[u][e] = of_element;
-        act(e, of_element);
-      }
-    } else {
-#pragma unroll
-      for (unsigned e = 0; e < kPack; ++e) {
-        if constexpr (kKeepsWeights) weights[u][e] = Acc(0);
-        act(e, Acc(0));
-      }
-    }
-  }
-
-  /// Folds packs kFirst, kFirst + kStep, … of the chunk that begins with pack `begin`, in halves.
-  template <unsigned kFirst, unsigned kStep, class AnyPowers>
-  __device__ void fold_packs(Acc* values, unsigned begin, unsigned columns, const AnyPowers& powers) {
-    if constexpr (kStep == kUnrollOfChunk) {
-      weigh_pack(begin + kFirst, columns, powers, [&](unsigned e, Acc x) { values[e] = x; });
-    } else {
-      fold_packs<kFirst, 2 * kStep>(values, begin, columns, powers);
-      if constexpr (2 * kStep == kUnrollOfChunk) {
-        weigh_pack(begin + kFirst + kStep, columns, powers,
-                   [&](unsigned e, Acc x) { values[e] = rounded_sum(values[e], x); });
-      } else {
-        Acc others[kPack];
-        fold_packs<kFirst + kStep, 2 * kStep>(others, begin, columns, powers);
-#pragma unroll
-        for (unsigned e = 0; e < kPack; ++e) values[e] = rounded_sum(values[e], others[e]);
-      }
-    }
-  }
-
-  __device__ InPack singles(const In* row, unsigned u, unsigned columns, In other) const {
-    InPack pack = InPack::filled(other);
-#pragma unroll
-    for (unsigned e = 0; e < kPack; ++e)
-      if (number(u, e) < columns) pack.set(e, row[number(u, e)]);
-    return pack;
-  }
-
-  template <class Result>
-  __device__ void write(Out* first, unsigned columns, const Result& result) const {
+  template <class Take, class Result>
+  __device__ void write(Out* first, unsigned columns, const Take& take, const Result& result) const {
     const bool in_step = kIsAligned || elements_behind_alignment<sizeof(OutPack)>(first) == before;
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u) {
       if (kIsWhole ? columns == 0 : !is_there(u, columns)) continue;
+      take(u);
       const OutPack pack = OutPack::of([&](unsigned e) { return result(u, e); });
       if (kIsWhole || (in_step && is_whole(u, columns))) {
-        auto* const to = reinterpret_cast<OutPack*>(first + number(u));
+        auto* const to = reinterpret_cast<OutPack*>(address(first, u));
         // The compiler stores some packs of logarithms in four parts; in one, wider elements would spill.
         if constexpr (kIsWhole || (Types::kLog && sizeof(In) < sizeof(Acc))) store_streaming(to, pack);
         else *to = pack;
+      } else if constexpr (kIsAligned) {  // one by one: where a lane has few registers, bits of a pack would spill
+        unrolled<kPack>([&](unsigned e) {
+          if (begin(u) + e < columns) first[begin(u) + e] = pack[e];
+        });
       } else {
-#pragma unroll
-        for (unsigned e = 0; e < kPack; ++e)
-          if (number(u, e) < columns) first[number(u, e)] = pack[e];
+        store_elements(address(first, u), pack, u, columns, in_step);
       }
+    }
+  }
+
+  /// Stores the elements of pack u that are there.
+  __device__ void store_elements(Out* to, const OutPack& pack, unsigned u, unsigned columns, bool is_aligned) const {
+    const unsigned there = behind(columns) - begin(u), of_end = ahead(u);
+    if (!is_aligned || (of_end > 0 && there < kPack)) {
+      for_elements(u, columns, [&](unsigned which, unsigned at) {
+        unrolled<kPack>([&](unsigned e) {
+          if (which >> e & 1) to[at + e] = pack[e];
+        });
+      });
+    } else if (u % kUnrollOfChunk != 0 || of_end == 0) {
+      store_part<false>(to, pack, there);
+    } else {
+      store_part<true>(to, pack, kPack - of_end);
+      if (there > kMostOfChunk) store_part<false>(to + kMostOfChunk, pack, at_most(there - kMostOfChunk, of_end));
     }
   }
 };

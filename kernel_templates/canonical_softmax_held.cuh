@@ -122,7 +122,7 @@ struct CanonicalSoftmaxHeld {
     const unsigned at = all.whole_tree_chunks(), left = static_cast<unsigned>(part.columns % kTreeChunk);
     if (at == all.tree_chunks() || sums.first(at, part.thread / kWarpThreads) != at) return sums;
     HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false> held;
-    held.load(part.in + (part.columns - left), left, all.factor(), powers);
+    held.load(part.in + (part.columns - left), left, all.factor(), {}, powers);
     sums.heaviest = heaviest_of(held.packs, all, powers);
     Acc values[kPack];
     held.weigh(values, left, powers);

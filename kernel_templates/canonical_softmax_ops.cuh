@@ -79,6 +79,7 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   using Index = typename Types::Index;
   using Acc = typename Types::Acc;
   using Norm = SoftmaxNorm<Acc>;
+  static constexpr bool kIsAligned = Types::kIsAligned;
   using InPack = typename Types::InPack;
   using OutPack = typename Types::OutPack;
   Powers_ powers;

@@ -31,9 +31,11 @@ struct SlotsRow {
   struct Place {
     unsigned columns;  ///< of the part
     Acc factor;
+    ReadableBytes readable;
     unsigned slot;  ///< the first
   } place;
-  Acc of_lane;  ///< the largest of its elements
+  Acc of_lane;      ///< the largest of its elements
+  unsigned before;  ///< of each chunk, if rows begin anywhere (HeldChunks)
 
   template <class AnyPowers>
   __device__ void load(const In* in, const AnyPowers& powers) {
@@ -41,7 +43,7 @@ struct SlotsRow {
 #pragma unroll 1
     for (unsigned i = 0; i < place.columns; i += kElements) {
       const unsigned columns = place.columns - i;
-      if (columns < kElements) load_chunk<false>(in + i, slots() + i, columns, powers);
+      if (!Types::kIsAligned || columns < kElements) load_chunk<false>(in + i, slots() + i, columns, powers);
       else load_chunk<true>(in + i, slots() + i, columns, powers);
     }
   }
@@ -53,8 +55,8 @@ struct SlotsRow {
     for (unsigned i = 0; i < place.columns; i += kElements) {
       const unsigned columns = place.columns - i;
       Acc values[Types::kPack];
-      if (columns < kElements) weigh<Part<false>>(values, slots() + i, columns, powers);
-      else weigh<Part<true>>(values, slots() + i, columns, powers);
+      if (!Types::kIsAligned || columns < kElements) weigh_chunk<false>(values, slots() + i, columns, powers);
+      else weigh_chunk<true>(values, slots() + i, columns, powers);
       tree.template push<0>(fold_lanes<CanonicalSum<Acc>, Types::kPack>(values));
     }
     return tree.root();
@@ -68,88 +70,73 @@ struct SlotsRow {
 #pragma unroll 1
     for (unsigned i = 0; i < place.columns; i += kElements) {
       const unsigned columns = place.columns - i;
-      if (columns < kElements) store_chunk<false>(out + i, slots() + i, columns, weight, norm);
+      if (!Types::kIsAligned || columns < kElements) store_chunk<false>(out + i, slots() + i, columns, weight, norm);
       else store_chunk<true>(out + i, slots() + i, columns, weight, norm);
     }
   }
 
  private:
-  static constexpr unsigned kPartElements = kWarpThreads * Types::kPack, kParts = kElements / kPartElements;
+  static constexpr unsigned kParts = kElements / (kWarpThreads * Types::kPack);
+  static constexpr unsigned kPack = Types::kPack, kMost = 16 / sizeof(Acc), kPiece = kPack < kMost ? kPack : kMost;
+  using Piece = Pack<Acc, kPiece>;
+
+  /// Few registers hold packs, or their weights, at a time: one pack is taken from the slot behind the other.
+  template <bool kIsWhole>
+  using Chunk = HeldChunks<Types, kWarpThreads, kParts, 1, !Types::kLog, kIsWhole>;
+  template <bool kIsWhole>
+  using Loaded = HeldChunks<Types, kWarpThreads, kParts, 1, false, kIsWhole>;
 
   __device__ Acc* slots() const { return reinterpret_cast<Acc*>(slots_in_smem) + place.slot * kElements; }
 
-  /// A pack of each lane: few registers hold weights at a time. Lanes have their pieces of 16 bytes side by side in
-  /// shared memory, so that there are no bank conflicts.
-  template <bool kIsWhole>
-  struct Part : HeldChunks<Types, kWarpThreads, 1, 1, !Types::kLog, kIsWhole> {
-    static constexpr unsigned kPack = Types::kPack, kMost = 16 / sizeof(Acc), kPiece = kPack < kMost ? kPack : kMost;
-    using Piece = Pack<Acc, kPiece>;
-
-    template <class T>
-    static __device__ T* piece_of(Acc* slot, unsigned piece) {
-      return reinterpret_cast<T*>(reinterpret_cast<Piece*>(slot) + piece * kWarpThreads + threadIdx.x % kWarpThreads);
-    }
-    static __device__ typename Types::InPack* packs_in(Acc* slot) { return piece_of<typename Types::InPack>(slot, 0); }
-
-    __device__ void keep(Acc* slot) const {
-      if constexpr (Types::kLog) return;  // the elements are there
-#pragma unroll
-      for (unsigned p = 0; p < kPack / kPiece; ++p)
-        *piece_of<Piece>(slot, p) = Piece::of([&](unsigned e) { return this->weights[0][p * kPiece + e]; });
-    }
-    __device__ void take(Acc* slot) {
-      if constexpr (Types::kLog) {
-        this->packs[0] = *packs_in(slot);
-        return;
-      }
-#pragma unroll
-      for (unsigned p = 0; p < kPack / kPiece; ++p) {
-        const Piece piece = *piece_of<Piece>(slot, p);
-#pragma unroll
-        for (unsigned e = 0; e < kPiece; ++e) this->weights[0][p * kPiece + e] = piece[e];
-      }
-    }
-  };
-
-  /// How many of so many columns are behind the first ones.
-  static __device__ unsigned behind(unsigned columns, unsigned first) { return columns > first ? columns - first : 0; }
+  /// Where pack u of the lane is. Lanes have their pieces of 16 bytes side by side, so that there are no bank conflicts.
+  template <class T>
+  static __device__ T* piece_of(Acc* slot, unsigned u, unsigned piece = 0) {
+    Acc* const of_lanes = slot + u * kWarpThreads * kPack;
+    return reinterpret_cast<T*>(reinterpret_cast<Piece*>(of_lanes) + piece * kWarpThreads + threadIdx.x % kWarpThreads);
+  }
 
   template <bool kIsWhole, class AnyPowers>
   __device__ void load_chunk(const In* in, Acc* slot, unsigned columns, const AnyPowers& powers) {
-    HeldChunks<Types, kWarpThreads, kParts, 1, false, kIsWhole> chunk;
-    chunk.load(in, columns, place.factor, powers);
+    Loaded<kIsWhole> chunk;
+    chunk.load(in, columns, place.factor, place.readable, powers);
 #pragma unroll
-    for (unsigned p = 0; p < kParts; ++p) *Part<kIsWhole>::packs_in(slot + p * kPartElements) = chunk.packs[p];
+    for (unsigned u = 0; u < kParts; ++u) *piece_of<typename Types::InPack>(slot, u) = chunk.packs[u];
     of_lane = larger<false>(of_lane, largest_of<Acc>(chunk.packs));
+    before = chunk.before;
+  }
+
+  /// The leaves of a chunk's tree. The logarithm keeps the elements that are there.
+  template <bool kIsWhole, class AnyPowers>
+  __device__ void weigh_chunk(Acc (&values)[kPack], Acc* slot, unsigned columns, const AnyPowers& powers) const {
+    Loaded<kIsWhole> chunk;
+    chunk.before = before;
+    chunk.fold_packs(values, [&](unsigned u, Acc (&weights)[kPack]) {
+      chunk.packs[u] = *piece_of<typename Types::InPack>(slot, u);
+      chunk.weigh_pack(weights, u, columns, powers);
+      if constexpr (Types::kLog) return;
+#pragma unroll
+      for (unsigned p = 0; p < kPack / kPiece; ++p)
+        *piece_of<Piece>(slot, u, p) = Piece::of([&](unsigned e) { return weights[p * kPiece + e]; });
+    });
   }
 
   template <bool kIsWhole, class Weight>
-  static __device__ void store_chunk(Out* out, Acc* slot, unsigned columns, const Weight& weight,
-                                     const SoftmaxNorm<Acc>& norm) {
+  __device__ void store_chunk(Out* out, Acc* slot, unsigned columns, const Weight& weight,
+                              const SoftmaxNorm<Acc>& norm) const {
+    Chunk<kIsWhole> chunk;
+    chunk.before = before;
+    chunk.store(out, columns, weight, norm, [&](unsigned u) {
+      if constexpr (Types::kLog) {
+        chunk.packs[u] = *piece_of<typename Types::InPack>(slot, u);
+      } else {
 #pragma unroll
-    for (unsigned p = 0; p < kElements; p += kPartElements) {
-      Part<kIsWhole> part;
-      part.take(slot + p);
-      part.store(out + p, behind(columns, p), weight, norm);
-    }
-  }
-
-  /// Weighs parts kFirst, kFirst + kStep, … of a chunk, and folds them in halves.
-  template <class AnyPart, unsigned kFirst = 0, unsigned kStep = 1, class AnyPowers>
-  static __device__ void weigh(Acc (&values)[Types::kPack], Acc* slot, unsigned columns, const AnyPowers& powers) {
-    if constexpr (kStep == kParts) {
-      constexpr unsigned kBegin = kFirst * kPartElements;
-      AnyPart part;
-      part.packs[0] = *AnyPart::packs_in(slot + kBegin);
-      part.weigh(values, behind(columns, kBegin), powers);
-      part.keep(slot + kBegin);
-    } else {
-      weigh<AnyPart, kFirst, 2 * kStep>(values, slot, columns, powers);
-      Acc others[Types::kPack];
-      weigh<AnyPart, kFirst + kStep, 2 * kStep>(others, slot, columns, powers);
+        for (unsigned p = 0; p < kPack / kPiece; ++p) {
+          const Piece piece = *piece_of<Piece>(slot, u, p);
 #pragma unroll
-      for (unsigned e = 0; e < Types::kPack; ++e) values[e] = rounded_sum(values[e], others[e]);
-    }
+          for (unsigned e = 0; e < kPiece; ++e) chunk.weights[u][p * kPiece + e] = piece[e];
+        }
+      }
+    });
   }
 };
 
@@ -171,7 +158,7 @@ struct CanonicalSoftmaxShared {
     const unsigned first = (begin + (kClusterBlocks > 1 ? rank_in_cluster() * all.chunks : 0)) * kElements;
     const unsigned most = begin < all.chunks ? kElements << all.run_levels : 0;
     const unsigned left = all.columns < first ? 0 : static_cast<unsigned>(all.columns) - first;
-    Row part{{left < most ? left : most, all.scale.factor, kRows > 1 ? warp * all.chunks : begin}};
+    Row part{{left < most ? left : most, all.scale.factor, all.readable, kRows > 1 ? warp * all.chunks : begin}};
     for (unsigned long long row = blockIdx.x / kClusterBlocks * kRows + (kRows > 1 ? warp : 0); row < all.rows;
          row += gridDim.x / kClusterBlocks * kRows) {
       part.load(softmax_input<Types>(all, row) + first, guessed);

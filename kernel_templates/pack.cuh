@@ -122,6 +122,13 @@ struct Words {
   __device__ T value() const { return bits_as<T>(*this); }
 };
 
+/// Has the GPU compiler compute words here, once: not taken apart, and not again in each branch that uses them.
+template <class T>
+__device__ void settle(Words<T>& words) {
+#pragma unroll
+  for (unsigned& word : words.words) settle(word);
+}
+
 /// A 16-byte element whose address may be a multiple of 8 only.
 template <unsigned kAlignment>
 struct alignas(kAlignment) Wide {

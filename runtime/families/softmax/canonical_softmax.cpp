@@ -153,7 +153,8 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
 Reason CanonicalSoftmax::held_is_valid(const DeviceFacts& facts) const {
   const HeldRows longest = held_rows(last_of(problem, 1), facts.sm_count);
   return first_reason(
-      {reason_if(pack * traits.in_bytes != HeldRows::kPackBytes, "held are rows of whole packs of 16 bytes"),
+      {reason_if(!is_aligned || pack * traits.in_bytes != HeldRows::kPackBytes,
+                 "held are rows of whole packs of 16 bytes"),
        reason_if(packs_per_thread != 4, "a warp takes a chunk of a row that is held at a time"),
        HeldRows::check_block(block_threads),
        longest.is_valid(facts, last_of(problem, 0), static_cast<std::int64_t>(traits.state_bytes()))});
@@ -183,7 +184,7 @@ Unit CanonicalSoftmax::unit() const {
                    : "canonical_softmax_rows.cuh",
       info(traits.in).cuda_name,
       info(traits.out).cuda_name, info(traits.accumulator).cuda_name,
-      index_type(needs_wide_index(problem, 1)), traits.is_log, pack, !turns_packs, chunk);
+      index_type(needs_wide_index(problem, 1)), traits.is_log, pack, is_aligned, chunk);
   // Code for long rows and for other weights takes twice the registers that the rows held do, if it may.
   const auto held = [&](std::string_view kernel, std::int64_t columns_held, std::int64_t elements_of_lane) {
     const bool is_half = min_blocks == MinBlocks::unset && elements_of_lane <= kMostHeldByHalf;
@@ -259,6 +260,17 @@ Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
   return Spans::of(row_tiles(), at_least_one(most));
 }
 
+ReadableBytes CanonicalSoftmax::readable_input(std::span<void* const> buffers) const {
+  const auto bytes_of = [&](int buffer, std::int64_t element_bytes) {
+    const std::int64_t elements = (at_least_one(rows) - 1) * SoftmaxBase::pitch(problem, buffer) + columns;
+    const auto begin = reinterpret_cast<std::uintptr_t>(buffers[static_cast<std::size_t>(buffer)]);
+    return ReadableBytes{begin, begin + static_cast<std::uint64_t>(elements * element_bytes)};
+  };
+  const ReadableBytes in = bytes_of(0, traits.in_bytes), out = bytes_of(1, traits.out_bytes);
+  const bool overlap = in.begin < out.end && out.begin < in.end;
+  return overlap ? ReadableBytes{} : in;
+}
+
 std::int64_t CanonicalSoftmax::chunks_of_block(std::int64_t of_columns) const {
   const std::int64_t chunks = at_least_one(divide_up(of_columns, chunk));
   if (cluster_blocks == 1) return chunks;
@@ -292,7 +304,8 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
                                         .packs_per_thread = 0,
                                         .lag = 0,
                                         .run_levels = static_cast<unsigned>(division.levels)};
-    CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor)};
+    CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor),
+                                             readable_input(buffers)};
     if (is_held()) {
       const HeldRows held = held_rows(columns, max_blocks);
       held.set(arguments);

@@ -10,6 +10,7 @@
 
 #include <hone/kernel_family.h>
 
+#include "kernel_templates/canonical_softmax_arguments.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce/canonical_kernels.h"
 #include "runtime/families/softmax/softmax_reference.h"
@@ -34,10 +35,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   /// Registers or shared memory of a block or a cluster hold rows: all, or those that are no longer than its tiles.
   bool is_on_chip = scope != Scope::grid && (is_in_shared || scope != Scope::block || last_of(problem, 1) <= 2 * tile);
   bool is_aligned = problem.alignment >= kMaxAlignment;
-  /// Registers hold packs of rows that begin anywhere (HeldChunks). Elements of 4 bytes are loaded as fast one by one:
-  /// 1024 rows of 50257 f32 take 148 µs so and 154 by packs, of f16 114 and 102 (H100, CUDA 13.0, 2026-11-27).
-  bool turns_packs = !is_aligned && is_on_chip && !is_in_shared && traits.in_bytes < 4;
-  std::int64_t pack = is_aligned || turns_packs ? traits.pack_elements : 1;  ///< elements
+  std::int64_t pack = traits.pack_elements;  ///< elements; of rows that begin anywhere, packs are turned (HeldChunks)
 
   CanonicalSoftmax(const Problem& of, const Policy& policy);
 
@@ -65,6 +63,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t chunks_of_block(std::int64_t of_columns) const;  ///< of a row that blocks or warps hold
   std::int64_t row_tiles() const { return at_least_one(divide_up(columns, tile)); }
   Spans spans(std::int64_t max_blocks) const;
+  ReadableBytes readable_input(std::span<void* const> buffers) const;
 };
 
 namespace canonical {

@@ -135,6 +135,9 @@ TEST_F(SoftmaxResults, RowsMayHavePitchesAndReplaceTheirElements) {
     }
   expect_right(session, {.dtype = DType::f16, .result = DType::bf16}, false, SoftmaxShape::rows(9, 77), "uniform", 0,
                true);
+  constexpr SoftmaxSpec kReproducible{.dtype = DType::f16, .numerics = Numerics::reproducible};
+  for (const std::int64_t columns : {5, 77, 1501})  // packs around rows hold what others replace
+    expect_right(session, kReproducible, columns == 77, SoftmaxShape::rows(9, columns), "uniform", 1, true);
 }
 
 TEST_F(SoftmaxResults, LongRowsAndTallColumnsAreRight) {
@@ -228,14 +231,16 @@ TEST_F(SoftmaxResults, ReproducibleRowsOfWholePacksHaveTheBitsOfTheDefinition) {
   verify_policies(rows(DType::f16, -1, 2, 65536, false), 1, "scope=grid combine=second_kernel block_threads=1024");
 }
 
-/// Packs of rows that begin anywhere are turned in registers: rows of lengths around those of a pack, of what lanes hold,
-/// and of chunks; where inputs and outputs have the same alignment in each row, and where they have not.
+/// Packs of rows that begin anywhere are turned: rows of lengths around those of a pack, of what lanes hold, and of
+/// chunks, in registers, in shared memory, and read twice; where inputs and outputs have the same alignment in each row,
+/// and where they have not.
 TEST_F(SoftmaxResults, ReproducibleRowsOfPacksMayBeginAnywhere) {
   const auto verify = [&](DType dtype, std::int64_t columns, Pitches more, const std::string& policy_text) {
     if (columns < 1 || !test::in_share(policies_met_++)) return;
     const SoftmaxSpec spec{.dtype = dtype, .scale = columns % 2 ? 1.0 : -0.75, .numerics = Numerics::reproducible};
     const SoftmaxShape shape = SoftmaxShape::rows(19, columns, {columns + more[0], columns + more[1]});
-    const Problem problem = columns % 3 ? softmax_problem(spec, shape, 2) : log_softmax_problem(spec, shape, 2);
+    const auto bytes = static_cast<std::uint32_t>(info(dtype).size_bytes);
+    const Problem problem = columns % 3 ? softmax_problem(spec, shape, bytes) : log_softmax_problem(spec, shape, bytes);
     const std::optional<Policy> policy = problem.family->space().parse(policy_text + " min_blocks=unset");
     ASSERT_TRUE(policy) << policy_text;
     ASSERT_EQ(problem.family->is_valid(problem, *policy, device_->facts()).text(), "") << to_string(problem);
@@ -251,6 +256,10 @@ TEST_F(SoftmaxResults, ReproducibleRowsOfPacksMayBeginAnywhere) {
       verify(DType::bf16, 1500 + step, more, "scope=block block_threads=128" + direct + "4");
       verify(DType::f16, 4093 + step, more, "scope=block block_threads=128" + direct + "4");
       verify(DType::f16, 6141 + step, more, "scope=block block_threads=128" + direct + "4");  // some read twice
+      verify(DType::f16, 2045 + step, more, lanes + "32 block_threads=128 staging=shared");
+      verify(DType::f32, 1533 + step, more, "scope=block block_threads=128 staging=shared smem_kib=48");
+      verify(DType::bf16, 16381 + step, more, "scope=block block_threads=128" + direct + "8");
+      verify(DType::f32, 16381 + step, more, "scope=grid combine=second_kernel block_threads=128 packs_per_thread=4");
       if (!is_cuda()) continue;
       verify(DType::bf16, 16381 + step, more, "scope=cluster cluster_blocks=2 block_threads=256" + direct + "4");
     }
