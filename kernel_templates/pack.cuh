@@ -151,6 +151,15 @@ __device__ T load_streaming(const T* from) {
   return bits_as<T>(__ldcs(reinterpret_cast<const Raw*>(from)));
 }
 
+/// Loads a pack while other threads may write some of its elements, which the caller does not use.
+template <class T>
+#ifdef HONE_HOST_DEVICE
+__attribute__((no_sanitize("thread"), noinline))
+#endif
+__device__ T load_beside_writers(const T* from) {
+  return *from;
+}
+
 /// Stores data that this kernel never reads. The value is passed by value: through a reference into shared memory it
 /// would be loaded byte by byte, as if it were not aligned.
 template <class T>

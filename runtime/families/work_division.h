@@ -27,10 +27,11 @@ enum class Scope : std::int32_t {
 
 /// How input reaches the registers.
 enum class Staging : std::int32_t {
-  direct,   ///< loaded by the threads that use it
-  shared,   ///< through shared memory, in tiles
-  shifted,  ///< rows that begin anywhere: aligned packs, of which neighbours are shifted into place
-  strips,   ///< through shared memory, in strips of matrices with a short side
+  direct,         ///< loaded by the threads that use it
+  shared,         ///< through shared memory, in tiles
+  shifted,        ///< rows that begin anywhere: aligned packs, of which neighbours are shifted into place
+  strips,         ///< through shared memory, in strips of matrices with a short side
+  phase_matched,  ///< rows that begin anywhere: aligned packs, where a thread's rows all have the same alignment
 };
 
 /// How the results of several blocks meet.
@@ -78,8 +79,8 @@ struct NamedValues {
 };
 
 inline constexpr NamedValues<Scope, 4> scope_parameter{"scope", {"warp", "block", "cluster", "grid"}};
-inline constexpr NamedValues<Staging, 4> staging_parameter{"staging",
-                                                               {"direct", "shared", "shifted", "strips"}};
+inline constexpr NamedValues<Staging, 5> staging_parameter{
+    "staging", {"direct", "shared", "shifted", "strips", "phase_matched"}};
 inline constexpr NamedValues<Combine, 4> combine_parameter{"combine",
                                                            {"last_block", "second_kernel", "pipeline", "held"}};
 inline constexpr NamedValues<Tail, 2> tail_parameter{"tail", {"warp", "shared"}};
@@ -106,6 +107,16 @@ inline constexpr double kHalfSectors = 1.25;
 /// The traffic of runs of so many bytes apart from each other, as if each were 8 bytes longer: softmax of 256 columns
 /// of 2^16 f32 in runs of 32, 128 and 256 bytes took 110, 84.0 and 82.6 µs (H100, CUDA 13.0, 2026-11-25).
 inline double traffic_of_runs(std::int64_t bytes) { return 1 + 8 / static_cast<double>(bytes); }
+
+/// The traffic of tiles side by side where rows begin anywhere: a tile's row of so many bytes shares sectors with those
+/// beside it. Sums of 12289 × 4097, less 1.5 µs where a second kernel joins blocks: of f16 by rows of 112, 496 and 1008
+/// bytes 42.7, 35.4 and 35.9 µs, of f32 by 240 and 504 bytes 72.5 and 67.9 (H100, CUDA 13.0, 2026-11-26). That the 74
+/// and 69 narrow tiles also leave SMs idle was not told apart.
+inline double traffic_of_shared_edges(std::int64_t bytes) {
+  constexpr double kSharedEdgeBytes = 58;
+  const double share = kSharedEdgeBytes / static_cast<double>(bytes);
+  return 1 + share * share;
+}
 
 /// The traffic of lanes that come back to the same lines of a row for each of its packs, while the other rows of their
 /// warps drive them out of L1. RMS norms of rows of 20 to 250 f16 and f32 take two lanes with 3, 9 and 13 packs each

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -32,12 +31,6 @@ constexpr double kPipelineFillLatenciesOfLogsumexp = 6;
 
 /// A tile's row: shorter ones are not worth a memory transaction.
 constexpr std::int64_t kLeastRowBytes = 128;
-
-/// Where rows begin anywhere, a tile's row shares sectors with the tiles beside it. The narrower it is, the more
-/// traffic: 1 + (this ÷ its bytes)². Sums of 12289 x 4097, less 1.5 µs where a second kernel joins blocks: of f16 by
-/// rows of 112, 496 and 1008 bytes 42.7, 35.4 and 35.9 µs, of f32 by 240 and 504 bytes 72.5 and 67.9 (H100, CUDA 13.0,
-/// 2026-11-26). That the 74 and 69 narrow tiles also leave SMs idle was not told apart.
-constexpr double kSharedEdgeBytes = 58;
 
 /// A policy on a problem.
 struct Layout : ColumnsLayout {
@@ -115,7 +108,7 @@ struct Layout : ColumnsLayout {
                                           : kPipelineFillLatencies;
     }
     if (!is_aligned(problem) && slice_tiles > 1)
-      shape.traffic = 1 + std::pow(kSharedEdgeBytes / static_cast<double>(columns * element), 2);
+      shape.traffic = traffic_of_shared_edges(columns * element);
     const std::int64_t used_columns = std::min(columns, folds * axis.inner);
     shape.bytes_in_flight_per_block = at_least_one(std::min(tile_rows, rows) * used_columns * element);
     return shape;

@@ -66,6 +66,7 @@ Reason CanonicalSoftmaxColumns::is_valid(const DeviceFacts& facts) const {
   return first_reason(
       {check_blocks(facts, block_threads), check_static_smem(smem_bytes()),
        reason_if(cluster_blocks > 1, "reproducible columns are not shared by clusters"),
+       reason_if(staging != Staging::direct, "reproducible columns have packs that are aligned in every row"),
        reason_if(tile_rows > chunk, "threads load more rows at once than a chunk has"),
        reason_if(in_chunks() && 2 * partials > traits.most_partials(),
                  "columns have more partial results than the workspace")});

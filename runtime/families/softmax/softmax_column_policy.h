@@ -15,6 +15,7 @@ struct SoftmaxColumnPolicy {
   std::int32_t lanes = 32;  ///< threads side by side, a pack of columns each
   std::int32_t block_threads = 256;
   std::int32_t packs_per_thread = 1;  ///< rows that a thread holds; of chunks, loads at once
+  Staging staging = Staging::direct;  ///< direct: packs that are aligned in every row
   MinBlocks min_blocks = MinBlocks::unset;
 
   bool in_chunks() const { return scope == Scope::grid; }

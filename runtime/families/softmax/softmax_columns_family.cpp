@@ -33,12 +33,18 @@ struct Layout : SoftmaxColumnPolicy {
   const Problem& problem;
   SoftmaxTraits traits{problem};
   std::int64_t outer = problem.extents[0], reduced = problem.extents[1], inner = problem.extents[2];
-  std::int64_t elements = SoftmaxBase::pack_elements(problem);  ///< of a pack
+  std::int64_t aligned_elements = SoftmaxBase::pack_elements(problem);  ///< of packs that are aligned in every row
+  bool is_phase_matched = staging == Staging::phase_matched;
+  std::int64_t elements = is_phase_matched ? traits.pack_elements : aligned_elements;  ///< of a pack
 
   Layout(const Problem& of, const Policy& policy)
       : SoftmaxColumnPolicy(policy.as<SoftmaxColumnPolicy>()), problem(of) {}
 
-  std::int64_t tile_columns() const { return lanes * elements; }
+  /// Packs side by side. Those of rows that begin anywhere reach beyond the tile.
+  std::int64_t tile_columns() const { return columns_of(lanes); }
+  std::int64_t columns_of(std::int64_t of_lanes) const { return (of_lanes - (is_phase_matched ? 1 : 0)) * elements; }
+  /// The places of a tile's columns in shared memory.
+  std::int64_t slots() const { return (lanes + (is_phase_matched ? 1 : 0)) * elements; }
   std::int64_t column_tiles(std::int64_t of_inner) const { return divide_up(of_inner, tile_columns()); }
   std::int64_t tiles() const { return at_least_one(outer * column_tiles(inner)); }
 
@@ -48,7 +54,7 @@ struct Layout : SoftmaxColumnPolicy {
   /// Shared memory of the kernels: states that meet, those of a cluster's blocks, and the combined ones.
   std::int64_t static_smem_bytes() const {
     const std::int64_t of_cluster = cluster_blocks > 1 ? cluster_blocks : 0;
-    return (block_threads / 32 + of_cluster + 1) * tile_columns() * static_cast<std::int64_t>(traits.state_bytes());
+    return (block_threads / 32 + of_cluster + 1) * slots() * static_cast<std::int64_t>(traits.state_bytes());
   }
 
   /// Partial states of one chunk of all tiles.
@@ -75,6 +81,9 @@ struct Layout : SoftmaxColumnPolicy {
   Reason is_valid(const DeviceFacts& facts) const {
     const std::int64_t partials = partials_per_chunk(last_of(problem, 0), last_of(problem, 2));
     return first_reason({check_blocks(facts, block_threads, cluster_blocks), check_static_smem(static_smem_bytes()),
+                         reason_if(is_phase_matched && aligned_elements == elements, "every row begins with a pack"),
+                         reason_if(is_phase_matched && row_lanes() % elements != 0,
+                                   "the rows of a thread do not begin alike"),
                          reason_if(in_chunks() && 2 * partials > traits.most_partials(),
                                    "columns have more partial results than the workspace")});
   }
@@ -82,11 +91,12 @@ struct Layout : SoftmaxColumnPolicy {
   Unit unit() const {
     const std::string source = fmt::format(
         "#include \"softmax_columns.cuh\"\n\n"
-        "using Types = hone::ColumnTypes<{}, {}, {}>;\n"
+        "using Types = hone::ColumnTypes<{}, {}, {}, {}>;\n"
         "using Kernel = hone::SoftmaxColumns<Types, {}, {}, {}>;\n"
-        "static_assert(Kernel::kColumns == {} && sizeof(Types::State) == {}, \"host and device disagree\");\n",
-        traits.type_list(), traits.is_log, elements, block_threads, lanes, packs_per_thread, tile_columns(),
-        traits.state_bytes());
+        "static_assert(Kernel::kColumns == {} && Kernel::kSlots == {} && sizeof(Types::State) == {},\n"
+        "              \"host and device disagree\");\n",
+        traits.type_list(), traits.is_log, elements, is_phase_matched, block_threads, lanes, packs_per_thread,
+        tile_columns(), slots(), traits.state_bytes());
     if (in_chunks())
       return unit_of(source,
                      {kernel_entry("Kernel::publish_chunks", *this), kernel_entry("Kernel::write_chunks", *this)});
@@ -100,12 +110,17 @@ struct Layout : SoftmaxColumnPolicy {
             .bytes_in_flight_per_block = at_once * run_bytes / cluster_blocks,
             .launches = in_chunks() ? 2 : 1,
             .traffic = traits.traffic(rows - (in_chunks() ? 0 : at_once), rows) *
-                       (inner > tile_columns() ? traffic_of_runs(run_bytes) : 1),
+                       (inner > tile_columns() ? traffic_of_tiles(run_bytes) : 1),
             .independent_blocks = !in_chunks(),
             .pipeline_fill_latencies = exchange_latencies(),
             .thread_gbps = traits.thread_gbps(),
             .combining_threads = static_cast<int>(std::min<std::int64_t>(tiles() * row_lanes(), 1 << 30)),
             .combining_latencies = kCombiningLatencies};
+  }
+
+  /// The traffic where tiles with runs of so many bytes lie side by side.
+  double traffic_of_tiles(std::int64_t run_bytes) const {
+    return traffic_of_runs(run_bytes) * (is_phase_matched ? traffic_of_shared_edges(run_bytes) : 1);
   }
 
   void encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace, LaunchList& launches) const {
@@ -134,20 +149,33 @@ struct Layout : SoftmaxColumnPolicy {
   }
 };
 
+/// Phases of rows that begin anywhere are matched from so many columns on, typical of a class, and from the second
+/// number on in any case. Measured where torn packs were stored element by element.
+constexpr std::int64_t kLeastPhaseMatchedColumns = 512, kLeastColumnsWithoutSingles = 4096;
+constexpr std::string_view kPhaseMatchedRows =
+    "f16 of 300007 × 100, 4096 × 333, 12289 × 4097 and 31 × 1048577 by direct 94.4, 10.5, 172 and 117 µs, by "
+    "phase_matched 109, 12.8, 151 and 90 (H100, hone tune, graphs, 2026-11-27)";
+
+/// Where both are candidates, direct tiles have rows of at least a sector.
+constexpr std::int64_t kSectorBytes = 32;
+
 struct View : PolicyView<Layout> {
   using PolicyView::PolicyView;
 
   std::int64_t rows = center_of(problem, 1);
-  std::int64_t row_packs = divide_up(center_of(problem, 2), elements);
+  std::int64_t columns = center_of(problem, 2);
+  std::int64_t row_packs = divide_up(columns, elements);
 
   /// The policy that always works: a small block with its rows read twice, or mostly idle where there are hardly any.
   bool is_last_resort() const {
     return cluster_blocks == 1 && block_threads == 256 && (packs_per_thread == 4 || packs_per_thread == 1);
   }
+  /// Rows begin anywhere, and packs are as narrow as that needs.
+  bool has_narrow_packs() const { return !is_phase_matched && aligned_elements < traits.pack_elements; }
   bool may_be_held() const { return !in_chunks() && !is_last_resort(); }
 };
 
-constexpr std::array<PruneRule<View>, 8> kPruneRules{{
+constexpr std::array<PruneRule<View>, 13> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"the loads of a thread of few packs, or of 1024 threads, are in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: none of 13 pairs of units of f32 with 1 to 4 packs changes; 8 not seen",
@@ -159,7 +187,20 @@ constexpr std::array<PruneRule<View>, 8> kPruneRules{{
               (v.traits.accumulator == DType::f64 || v.packs_per_thread * v.elements > kMostElementsOfLargeBlocks);
      }},
     {"rows have fewer packs than lanes", kNotMeasured,
-     [](const View& v) { return v.lanes > 2 && v.lanes > v.row_packs; }},
+     [](const View& v) { return v.lanes > 2 && !v.is_phase_matched && v.lanes > v.row_packs; }},
+    {"half as many lanes have all columns", kNotMeasured,
+     [](const View& v) { return v.lanes > 2 && v.is_phase_matched && v.columns_of(v.lanes / 2) >= v.columns; }},
+    {"short rows have too many torn packs", kPhaseMatchedRows,
+     [](const View& v) { return v.is_phase_matched && v.columns < kLeastPhaseMatchedColumns; }},
+    {"long rows have aligned packs wherever they begin", kPhaseMatchedRows,
+     [](const View& v) { return v.has_narrow_packs() && v.columns >= kLeastColumnsWithoutSingles; }},
+    {"a quarter of the packs reach beyond the tile", kNotMeasured,
+     [](const View& v) { return v.is_phase_matched && v.lanes < 8; }},
+    {"a tile's row is less than a sector", kNotMeasured,
+     [](const View& v) {
+       return v.has_narrow_packs() && v.columns >= kLeastPhaseMatchedColumns &&
+              v.tile_columns() * v.traits.in_bytes < kSectorBytes;
+     }},
     {"there are too few rows for several blocks", kNotMeasured,
      [](const View& v) { return (v.in_chunks() || v.cluster_blocks > 1) && v.rows < kLeastSharedRows; }},
     {"the registers of a cluster do not hold the rows",
@@ -183,6 +224,7 @@ const ParameterSpace& SoftmaxColumnPolicy::space() {
                   PolicyField{&P::lanes, ordinal("lanes", {2, 4, 8, 16, 32, 128})},
                   PolicyField{&P::block_threads, ordinal("block_threads", {256, 512, 1024})},
                   PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 4, 8})},
+                  PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::phase_matched})},
                   PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::unset, MinBlocks::one})}));
   return space;
 }

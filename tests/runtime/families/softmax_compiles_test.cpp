@@ -36,7 +36,8 @@ TEST(SoftmaxCompiles, InEveryKindOfPolicyWithoutSpills) {
   const std::array shapes{
       SoftmaxShape::rows(1 << 20, 8), SoftmaxShape::rows(1 << 16, 1 << 10), SoftmaxShape::rows(1 << 12, 1 << 15),
       SoftmaxShape::rows(4, 1 << 24), SoftmaxShape::rows(1000003, 7), SoftmaxShape::rows(12289, 4097),
-      SoftmaxShape::columns(1 << 13, 1 << 13), SoftmaxShape::columns(1 << 20, 64), SoftmaxShape::columns(300, 7)};
+      SoftmaxShape::columns(1 << 13, 1 << 13), SoftmaxShape::columns(1 << 20, 64), SoftmaxShape::columns(300, 7),
+      SoftmaxShape::columns(1 << 13, 5001)};
   const std::array dtypes{DType::f16, DType::bf16, DType::f32, DType::f64};
   std::vector<Unit> units;
   std::size_t turn = 0;

@@ -291,6 +291,34 @@ TEST(SoftmaxFamily, AlignmentIsThatOfEveryRow) {
   EXPECT_EQ(softmax_problem({.dtype = DType::f16}, SoftmaxShape::columns(10, 12)).alignment, 8u);
 }
 
+/// Rows of an odd length have aligned packs where a thread's are a multiple of a pack's elements apart.
+TEST(SoftmaxFamily, ColumnsOfRowsThatBeginAnywhereHaveWholePacks) {
+  const Problem odd = softmax_problem({.dtype = DType::f16}, SoftmaxShape::columns(8192, 5001));
+  const Problem even = softmax_problem({.dtype = DType::f16}, SoftmaxShape::columns(8192, 5000));
+  ASSERT_EQ(odd.alignment, 2u);
+  ASSERT_EQ(even.alignment, 16u);
+  const KernelFamily& family = *odd.family;
+  const auto policy = [&](std::string_view lanes, std::string_view staging) {
+    return *family.space().parse(fmt::format(
+        "scope=block lanes={} block_threads=256 packs_per_thread=2 staging={} min_blocks=unset", lanes, staging));
+  };
+  const auto why = [&](const Problem& problem, std::string_view lanes) {
+    return family.is_valid(problem, policy(lanes, "phase_matched"), h100_facts()).text();
+  };
+  const WorkShape of_odd = family.shape(odd, policy("16", "phase_matched"));
+  const WorkShape of_even = family.shape(even, policy("16", "direct"));
+  EXPECT_EQ(of_odd.bytes_in_flight_per_block * 16, of_even.bytes_in_flight_per_block * 15) << "a pack narrower";
+  EXPECT_GT(of_odd.tiles, of_even.tiles);
+  EXPECT_GT(of_odd.traffic, of_even.traffic) << "tiles share sectors";
+  EXPECT_EQ(why(odd, "32"), "");
+  EXPECT_THAT(why(even, "32"), Names("every row"));
+  EXPECT_EQ(why(softmax_problem({.dtype = DType::f64}, SoftmaxShape::columns(8192, 5001)), "128"), "");
+  EXPECT_THAT(why(softmax_problem({}, SoftmaxShape::columns(8192, 5001)), "128"), Names("alike"))
+      << "a thread has every second row";
+  const SoftmaxSpec reproducible{.dtype = DType::f16, .numerics = Numerics::reproducible};
+  EXPECT_THAT(why(softmax_problem(reproducible, SoftmaxShape::columns(8192, 5001)), "32"), Names("reproducible"));
+}
+
 TEST(SoftmaxFamily, VerifiesAWidthLessWithThePitchKeptAndAScale) {
   const std::vector<Problem> rows = softmax_family().verifier().verified_problems(rows_of(10, 8));
   ASSERT_EQ(rows.size(), 4u);

@@ -57,9 +57,15 @@ std::vector<SoftmaxCase> cases() {
       {"HeldInPart", softmax_problem(kHalves, SoftmaxShape::rows(5, 20001)),
        "scope=grid combine=held ring_kib=32 row_groups=1 block_threads=512 packs_per_thread=2 min_blocks=1", true, 1},
       {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)),
-       "scope=block lanes=4 block_threads=256 packs_per_thread=1 min_blocks=1", true},
+       "scope=block lanes=4 block_threads=256 packs_per_thread=1 staging=direct min_blocks=1", true},
       {"ColumnsInChunks", log_softmax_problem(kHalves, SoftmaxShape::columns(700, 6)),
-       "scope=grid lanes=2 block_threads=256 packs_per_thread=1 min_blocks=1", true},
+       "scope=grid lanes=2 block_threads=256 packs_per_thread=1 staging=direct min_blocks=1", true},
+      {"ColumnsThatBeginAnywhere", softmax_problem(kHalves, SoftmaxShape::axis(2, 90, 29)),
+       "scope=block lanes=4 block_threads=256 packs_per_thread=1 staging=phase_matched min_blocks=1", true},
+      {"ColumnsThatBeginAnywhereInChunks", log_softmax_problem(kHalves, SoftmaxShape::columns(300, 23, {26, 25})),
+       "scope=grid lanes=4 block_threads=256 packs_per_thread=2 staging=phase_matched min_blocks=1"},
+      {"ColumnsOfLessThanAPack", softmax_problem(kHalves, SoftmaxShape::columns(2, 3)),
+       "scope=block lanes=2 block_threads=256 packs_per_thread=1 staging=phase_matched min_blocks=1"},
   };
 }
 

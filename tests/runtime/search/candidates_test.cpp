@@ -156,7 +156,8 @@ TEST(Candidates, AnArrayInLocalMemoryIsNotSpilled) {
   const Problem problem =
       softmax_problem({.numerics = Numerics::reproducible}, SoftmaxShape::columns(256, 65536));
   const Policy four_packs = problem.family->space()
-                                .parse("scope=block lanes=16 block_threads=256 packs_per_thread=4 min_blocks=unset")
+                                .parse("scope=block lanes=16 block_threads=256 packs_per_thread=4 staging=direct "
+                                       "min_blocks=unset")
                                 .value();
   CompiledPolicy policy = compiled(h100_facts(), problem, four_packs, 128);
   policy.resources.local_bytes = 96;
