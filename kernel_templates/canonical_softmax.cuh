@@ -40,7 +40,7 @@ struct HeldRow {
 
   template <class AnyPowers>
   __device__ void load(const In* in, const AnyPowers& powers) {
-    held.load(in, place.columns, place.factor, place.readable, powers);
+    held.load(in, place.columns, place.factor, place.input, powers);
   }
 
   template <class AnyPowers>
@@ -92,7 +92,7 @@ struct CanonicalSoftmaxLanes {
         AnyRow rows[kAtOnce];
 #pragma unroll
         for (unsigned r = 0; r < kAtOnce; ++r) {
-          rows[r].place = {r * kGroups < left ? static_cast<unsigned>(all.columns) : 0, all.scale.factor, all.readable};
+          rows[r].place = {r * kGroups < left ? static_cast<unsigned>(all.columns) : 0, all.scale.factor, all.input};
           rows[r].load(softmax_input<Types>(all, place(r)), guessed);
         }
 #pragma unroll
@@ -125,7 +125,7 @@ struct CanonicalSoftmaxBlock {
     const unsigned first = chunk * kElements, behind = end * kElements;
     const auto last = static_cast<unsigned>(all.columns < behind ? all.columns : behind);
     const unsigned columns = last < first ? 0 : last - first;
-    const RowPart<typename Types::Acc> part{columns, all.scale.factor, all.readable};
+    const RowPart<typename Types::Acc> part{columns, all.scale.factor, all.input};
     if (Types::kIsAligned && all.columns == kHeldColumns) write_rows(Row<true>{part}, all, first, combine);
     else if (run <= kChunks) write_rows(Row<false>{part}, all, first, combine);
     else write_rows(LongRow<Types>{part, {}}, all, first, combine);

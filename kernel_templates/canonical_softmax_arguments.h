@@ -16,16 +16,15 @@ struct GuessedFactors {
   Acc high, low, lowest;
 };
 
-/// Where elements of the input may be read, also those around a row: from its first to its last one, or nowhere, if some
-/// are replaced by results meanwhile.
-struct ReadableBytes {
+/// Where the input is, from its first element to its last one: packs may reach beyond a row, but not beyond this.
+struct InputBytes {
   unsigned long long begin, end;  ///< addresses
 };
 
 template <class Acc>
 struct CanonicalSoftmaxArguments : SoftmaxArguments<Acc> {
   GuessedFactors<Acc> guessed;
-  ReadableBytes readable = {};
+  InputBytes input = {};
   unsigned kept_rows = 1;  ///< of canonical_softmax_held.cuh: rows whose chunks' sums a block keeps, a power of two
 };
 

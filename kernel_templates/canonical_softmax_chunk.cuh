@@ -7,9 +7,9 @@
 namespace hone {
 
 template <class T>
-__device__ bool are_readable(const ReadableBytes& readable, const T* first, unsigned elements) {
+__device__ bool are_in(const InputBytes& input, const T* first, unsigned elements) {
   const auto begin = reinterpret_cast<unsigned long long>(first);
-  return begin >= readable.begin && begin + elements * sizeof(T) <= readable.end;
+  return begin >= input.begin && begin + elements * sizeof(T) <= input.end;
 }
 
 /// The elements of kChunks chunks, or of a shorter row, that a lane holds: packs u < kUnroll, those of kLanes lanes
@@ -39,9 +39,9 @@ struct HeldChunks {
   unsigned before;              ///< of each chunk, if rows begin anywhere
   Acc weights[kUnroll][kPack];  ///< with kKeepsWeights; else results are made of the packs, which need fewer registers
 
-  /// `readable`: where packs may be loaded that hold something else, too. Others are loaded one element at a time.
+  /// Packs that would reach beyond `input` are loaded one element at a time.
   template <class AnyPowers>
-  __device__ void load(const In* first, unsigned columns, Acc factor, const ReadableBytes& readable,
+  __device__ void load(const In* first, unsigned columns, Acc factor, const InputBytes& input,
                        const AnyPowers& powers) {
     const In weightless = convert<In>(factor < Acc(0) ? highest<Acc>() : lowest<Acc>());
     if constexpr (kIsAligned) {
@@ -50,7 +50,7 @@ struct HeldChunks {
       before = elements_behind_alignment<sizeof(InPack)>(first);
       const unsigned elements = (before + columns + kPack - 1) / kPack * kPack;
       Words<InPack> words[kUnroll];
-      if (are_readable(readable, first - before, elements)) {
+      if (are_in(input, first - before, elements)) {
         load_packs(words, first, columns, weightless);
       } else {
         load_elements(first, columns, weightless);
@@ -75,13 +75,15 @@ struct HeldChunks {
       const unsigned begin = k * kUnrollOfChunk;
       Acc of_chunk[kPack];
       if constexpr (!kKeepsWeights) {
-        fold_packs(of_chunk, [&](unsigned u, Acc (&of_pack)[kPack]) { weigh_pack(of_pack, begin + u, columns, powers); });
+        fold_packs(of_chunk,
+                   [&](unsigned u, Acc (&of_pack)[kPack]) { weigh_pack(of_pack, begin + u, columns, powers); });
       } else {
 #pragma unroll
         for (unsigned u = begin; u < begin + kUnrollOfChunk; ++u) weigh_pack(weights[u], u, columns, powers);
 #pragma unroll
         for (unsigned e = 0; e < kPack; ++e)
-          of_chunk[e] = fold_leaves<CanonicalSum<Acc>, kUnrollOfChunk>([&](unsigned u) { return weights[begin + u][e]; });
+          of_chunk[e] =
+              fold_leaves<CanonicalSum<Acc>, kUnrollOfChunk>([&](unsigned u) { return weights[begin + u][e]; });
       }
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e) values[k * kPack + e] = of_chunk[e];
@@ -139,7 +141,7 @@ struct HeldChunks {
     if constexpr (kIsAligned) return first + begin(u);
     return first + threadIdx.x % kLanes * kPack - before + place(u);
   }
-  static __device__ InPack pack_at(const In* from) { return *reinterpret_cast<const InPack*>(from); }
+  static __device__ const InPack* pack_at(const In* from) { return reinterpret_cast<const InPack*>(from); }
   /// Where the lane's pack u begins among those of all lanes.
   static __device__ unsigned begin(unsigned u) { return place(u) + threadIdx.x % kLanes * kPack; }
   /// How many elements of pack u are before its chunk.
@@ -167,7 +169,7 @@ struct HeldChunks {
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u) {
       if (kIsWhole || is_whole(u, columns)) {
-        packs[u] = pack_at(address(first, u));
+        packs[u] = *pack_at(address(first, u));
       } else {
         packs[u] = InPack::filled(weightless);
         if (kPack > 1 && is_there(u, columns))
@@ -180,7 +182,8 @@ struct HeldChunks {
     }
   }
 
-  /// Loads whole packs, and drops what is around the row. All are in flight before the first one is looked at.
+  /// Loads whole packs, and drops what is around the row, which others may be writing. All are in flight before the first
+  /// one is looked at.
   __device__ void load_packs(Words<InPack> (&words)[kUnroll], const In* first, unsigned columns, In weightless) const {
     using Mask = PackMask<InPack>;
     Words<InPack> absent = InPack::filled(weightless), ends[kChunks];
@@ -188,14 +191,14 @@ struct HeldChunks {
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u) {
       words[u] = absent;
-      if (begin(u) + ahead(u) < behind(columns)) words[u] = pack_at(address(first, u));
+      if (begin(u) + ahead(u) < behind(columns)) words[u] = load_beside_writers(pack_at(address(first, u)));
     }
     const auto end_is_there = [&](unsigned u) { return ahead(u) > 0 && begin(u) + kMostOfChunk < behind(columns); };
 #pragma unroll
     for (unsigned k = 0; k < kChunks; ++k) {
       const unsigned u = k * kUnrollOfChunk;
       ends[k] = absent;
-      if (end_is_there(u)) ends[k] = pack_at(address(first, u) + kMostOfChunk);
+      if (end_is_there(u)) ends[k] = load_beside_writers(pack_at(address(first, u) + kMostOfChunk));
     }
     Mask of_last = Mask::of_first(behind(columns) % kPack * sizeof(In)), of_end = Mask::of_first(before * sizeof(In));
     settle(of_last.mask);

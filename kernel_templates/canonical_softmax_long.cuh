@@ -11,7 +11,7 @@ template <class Acc>
 struct RowPart {
   unsigned columns;
   Acc factor;
-  ReadableBytes readable;
+  InputBytes input;
 };
 
 /// A Row of a warp that is longer than what it holds. At first it is read kAtOnce chunks at a time.
@@ -42,8 +42,8 @@ struct LongRow {
 #pragma unroll 1
     for (unsigned i = 0; i < place.columns; i += kAtOnce * kElements) {
       const unsigned columns = place.columns - i;
-      if (!Types::kIsAligned || columns < kAtOnce * kElements) add_chunks<false>(tree, heaviest, in + i, columns, powers);
-      else add_chunks<true>(tree, heaviest, in + i, columns, powers);
+      if (Types::kIsAligned && columns >= kAtOnce * kElements) add_chunks<true>(tree, heaviest, in + i, columns, powers);
+      else add_chunks<false>(tree, heaviest, in + i, columns, powers);
     }
     found = {tree.root(), CanonicalCombine<HeaviestElement<Types>>::template in_all_lanes<kWarpThreads>(heaviest)};
   }
@@ -57,8 +57,8 @@ struct LongRow {
 #pragma unroll 1
     for (unsigned i = 0; i < place.columns; i += kStep) {
       const unsigned columns = place.columns - i;
-      if (!Types::kIsAligned || columns < kStep) store_part<false>(in + i, out + i, columns, weight, norm);
-      else store_part<true>(in + i, out + i, columns, weight, norm);
+      if (Types::kIsAligned && columns >= kStep) store_part<true>(in + i, out + i, columns, weight, norm);
+      else store_part<false>(in + i, out + i, columns, weight, norm);
     }
   }
 
@@ -66,7 +66,7 @@ struct LongRow {
   template <bool kIsWhole, class AnyPowers>
   __device__ void add_chunks(Tree& tree, Acc& heaviest, const In* in, unsigned columns, const AnyPowers& powers) const {
     Chunks<kIsWhole> chunks;
-    chunks.load(in, columns, place.factor, place.readable, powers);
+    chunks.load(in, columns, place.factor, place.input, powers);
     heaviest = larger<false>(heaviest, largest_of<Acc>(chunks.packs));
     Acc values[kAtOnce * Types::kPack];
     chunks.weigh(values, columns, powers);
@@ -79,7 +79,7 @@ struct LongRow {
   __device__ void store_part(const In* in, Out* out, unsigned columns, const Weight& weight,
                              const SoftmaxNorm<Acc>& norm) const {
     Part<kIsWhole> part;
-    part.load(in, columns, place.factor, place.readable, weight.powers);
+    part.load(in, columns, place.factor, place.input, weight.powers);
     if constexpr (!Types::kLog) {
       Acc values[Types::kPack];
       part.weigh(values, columns, weight.powers);

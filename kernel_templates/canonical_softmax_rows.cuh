@@ -65,7 +65,8 @@ struct CanonicalSoftmaxRows {
                                                               unsigned long long row, unsigned span) {
     const Index first = (Index(span) * kWarps + Block<Weight>::warp()) * run_of(all);
     const auto columns = static_cast<Index>(all.columns);
-    LongRow<Types, kUnroll> part{{columns > first ? at_most(columns - first, run_of(all)) : 0, all.scale.factor, all.readable}, {}};
+    const unsigned count = columns > first ? at_most(columns - first, run_of(all)) : 0;
+    LongRow<Types, kUnroll> part{{count, all.scale.factor, all.input}, {}};
     part.load(softmax_input<Types>(all, row) + first, powers);
     return part.found;
   }

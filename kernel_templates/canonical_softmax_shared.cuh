@@ -31,7 +31,7 @@ struct SlotsRow {
   struct Place {
     unsigned columns;  ///< of the part
     Acc factor;
-    ReadableBytes readable;
+    InputBytes input;
     unsigned slot;  ///< the first
   } place;
   Acc of_lane;      ///< the largest of its elements
@@ -43,8 +43,8 @@ struct SlotsRow {
 #pragma unroll 1
     for (unsigned i = 0; i < place.columns; i += kElements) {
       const unsigned columns = place.columns - i;
-      if (!Types::kIsAligned || columns < kElements) load_chunk<false>(in + i, slots() + i, columns, powers);
-      else load_chunk<true>(in + i, slots() + i, columns, powers);
+      if (Types::kIsAligned && columns >= kElements) load_chunk<true>(in + i, slots() + i, columns, powers);
+      else load_chunk<false>(in + i, slots() + i, columns, powers);
     }
   }
 
@@ -55,8 +55,8 @@ struct SlotsRow {
     for (unsigned i = 0; i < place.columns; i += kElements) {
       const unsigned columns = place.columns - i;
       Acc values[Types::kPack];
-      if (!Types::kIsAligned || columns < kElements) weigh_chunk<false>(values, slots() + i, columns, powers);
-      else weigh_chunk<true>(values, slots() + i, columns, powers);
+      if (Types::kIsAligned && columns >= kElements) weigh_chunk<true>(values, slots() + i, columns, powers);
+      else weigh_chunk<false>(values, slots() + i, columns, powers);
       tree.template push<0>(fold_lanes<CanonicalSum<Acc>, Types::kPack>(values));
     }
     return tree.root();
@@ -70,8 +70,8 @@ struct SlotsRow {
 #pragma unroll 1
     for (unsigned i = 0; i < place.columns; i += kElements) {
       const unsigned columns = place.columns - i;
-      if (!Types::kIsAligned || columns < kElements) store_chunk<false>(out + i, slots() + i, columns, weight, norm);
-      else store_chunk<true>(out + i, slots() + i, columns, weight, norm);
+      if (Types::kIsAligned && columns >= kElements) store_chunk<true>(out + i, slots() + i, columns, weight, norm);
+      else store_chunk<false>(out + i, slots() + i, columns, weight, norm);
     }
   }
 
@@ -98,7 +98,7 @@ struct SlotsRow {
   template <bool kIsWhole, class AnyPowers>
   __device__ void load_chunk(const In* in, Acc* slot, unsigned columns, const AnyPowers& powers) {
     Loaded<kIsWhole> chunk;
-    chunk.load(in, columns, place.factor, place.readable, powers);
+    chunk.load(in, columns, place.factor, place.input, powers);
 #pragma unroll
     for (unsigned u = 0; u < kParts; ++u) *piece_of<typename Types::InPack>(slot, u) = chunk.packs[u];
     of_lane = larger<false>(of_lane, largest_of<Acc>(chunk.packs));
@@ -158,7 +158,7 @@ struct CanonicalSoftmaxShared {
     const unsigned first = (begin + (kClusterBlocks > 1 ? rank_in_cluster() * all.chunks : 0)) * kElements;
     const unsigned most = begin < all.chunks ? kElements << all.run_levels : 0;
     const unsigned left = all.columns < first ? 0 : static_cast<unsigned>(all.columns) - first;
-    Row part{{left < most ? left : most, all.scale.factor, all.readable, kRows > 1 ? warp * all.chunks : begin}};
+    Row part{{left < most ? left : most, all.scale.factor, all.input, kRows > 1 ? warp * all.chunks : begin}};
     for (unsigned long long row = blockIdx.x / kClusterBlocks * kRows + (kRows > 1 ? warp : 0); row < all.rows;
          row += gridDim.x / kClusterBlocks * kRows) {
       part.load(softmax_input<Types>(all, row) + first, guessed);

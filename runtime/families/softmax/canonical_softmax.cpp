@@ -260,17 +260,6 @@ Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
   return Spans::of(row_tiles(), at_least_one(most));
 }
 
-ReadableBytes CanonicalSoftmax::readable_input(std::span<void* const> buffers) const {
-  const auto bytes_of = [&](int buffer, std::int64_t element_bytes) {
-    const std::int64_t elements = (at_least_one(rows) - 1) * SoftmaxBase::pitch(problem, buffer) + columns;
-    const auto begin = reinterpret_cast<std::uintptr_t>(buffers[static_cast<std::size_t>(buffer)]);
-    return ReadableBytes{begin, begin + static_cast<std::uint64_t>(elements * element_bytes)};
-  };
-  const ReadableBytes in = bytes_of(0, traits.in_bytes), out = bytes_of(1, traits.out_bytes);
-  const bool overlap = in.begin < out.end && out.begin < in.end;
-  return overlap ? ReadableBytes{} : in;
-}
-
 std::int64_t CanonicalSoftmax::chunks_of_block(std::int64_t of_columns) const {
   const std::int64_t chunks = at_least_one(divide_up(of_columns, chunk));
   if (cluster_blocks == 1) return chunks;
@@ -290,6 +279,9 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
                               : cuts_rows()        ? rows * division.count
                                                    : rows * cluster_blocks;
   const std::int64_t grid = at_least_one(std::min(blocks, max_blocks) / cluster_blocks) * cluster_blocks;
+  const std::int64_t in_elements = (at_least_one(rows) - 1) * SoftmaxBase::pitch(problem, 0) + columns;
+  const auto in = reinterpret_cast<std::uintptr_t>(buffers[0]);
+  const InputBytes input{in, in + static_cast<std::uintptr_t>(in_elements * traits.in_bytes)};
   with_accumulator(traits, [&]<class Acc>(Acc) {
     const SoftmaxFactors<Acc> factors = softmax_factors<Acc>(problem);
     const SoftmaxArguments<Acc> of_rows{.in = buffers[0],
@@ -304,8 +296,7 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
                                         .packs_per_thread = 0,
                                         .lag = 0,
                                         .run_levels = static_cast<unsigned>(division.levels)};
-    CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor),
-                                             readable_input(buffers)};
+    CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor), input};
     if (is_held()) {
       const HeldRows held = held_rows(columns, max_blocks);
       held.set(arguments);

@@ -10,7 +10,6 @@
 
 #include <hone/kernel_family.h>
 
-#include "kernel_templates/canonical_softmax_arguments.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce/canonical_kernels.h"
 #include "runtime/families/softmax/softmax_reference.h"
@@ -63,7 +62,6 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t chunks_of_block(std::int64_t of_columns) const;  ///< of a row that blocks or warps hold
   std::int64_t row_tiles() const { return at_least_one(divide_up(columns, tile)); }
   Spans spans(std::int64_t max_blocks) const;
-  ReadableBytes readable_input(std::span<void* const> buffers) const;
 };
 
 namespace canonical {

@@ -150,11 +150,12 @@ struct Layout : SoftmaxColumnPolicy {
 };
 
 /// Phases of rows that begin anywhere are matched from so many columns on, typical of a class, and from the second
-/// number on in any case. Measured where torn packs were stored element by element.
-constexpr std::int64_t kLeastPhaseMatchedColumns = 512, kLeastColumnsWithoutSingles = 4096;
+/// number on in any case.
+constexpr std::int64_t kLeastPhaseMatchedColumns = 256, kLeastColumnsWithoutSingles = 2048;
 constexpr std::string_view kPhaseMatchedRows =
-    "f16 of 300007 × 100, 4096 × 333, 12289 × 4097 and 31 × 1048577 by direct 94.4, 10.5, 172 and 117 µs, by "
-    "phase_matched 109, 12.8, 151 and 90 (H100, hone tune, graphs, 2026-11-27)";
+    "f16 of 300007 × 100, 65536 × 333, 16384 × 1001, 8192 × 2001, 12289 × 4097 and 31 × 1048577 by direct 95.5, 91.1, "
+    "67.8, 67.6, 172 and 117 µs, by phase_matched 110, 79.0, 57.0, 59.7, 152 and 88.4 (H100, hone tune, graphs, "
+    "2026-11-27)";
 
 /// Where both are candidates, direct tiles have rows of at least a sector.
 constexpr std::int64_t kSectorBytes = 32;
