@@ -1,5 +1,5 @@
 // Bulk copies from global to shared memory, and mbarriers, which tell the threads of a block that bytes have landed, or
-// that other threads have arrived. The host device has twins: a bulk copy is a copy that is complete at once.
+// that other threads have arrived. The host device has twins: a bulk copy arrives when it lands.
 //
 // An mbarrier counts arrivals, and bytes where some are expected. A phase is over when all of both are there; then the
 // next begins. A thread that waits names the parity of the phase, 0, 1, 0, 1, …: the phase before the first has parity
@@ -32,8 +32,7 @@ inline unsigned long long last_use_policy() { return 0; }
 inline unsigned long long reuse_policy() { return 0; }
 inline void arrive_with_bulk_copy(void* to, const void* from, unsigned bytes, unsigned long long* barrier,
                                   unsigned long long) {
-  memcpy(to, from, bytes);
-  arrive(barrier);
+  hone_host::start_bulk_copy(to, from, bytes, barrier);
 }
 inline void publish_mbarriers() {}
 

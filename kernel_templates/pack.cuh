@@ -172,7 +172,9 @@ __device__ void store_streaming(T* to, T value) {
 /// wait_for_copies(), and visible to the thread that started it.
 template <class T>
 __device__ void copy_to_shared(T* to, const T* from) {
-#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+#if defined(HONE_HOST_DEVICE)
+  hone_host::start_copy(to, from);
+#elif __CUDA_ARCH__ >= 800
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
   if constexpr (sizeof(T) == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
@@ -183,7 +185,10 @@ __device__ void copy_to_shared(T* to, const T* from) {
 }
 
 __device__ inline void wait_for_copies() {
-#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+#if defined(HONE_HOST_DEVICE)
+  hone_host::end_copy_group();
+  hone_host::wait_for_copy_groups(0);
+#elif __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
 }

@@ -8,7 +8,9 @@ namespace hone {
 
 /// The copies that a thread started since its last call become a group.
 __device__ inline void end_copies() {
-#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+#if defined(HONE_HOST_DEVICE)
+  hone_host::end_copy_group();
+#elif __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
@@ -16,7 +18,9 @@ __device__ inline void end_copies() {
 /// Waits for all but the last kGroups groups of copies.
 template <unsigned kGroups>
 __device__ void wait_for_copies() {
-#if !defined(HONE_HOST_DEVICE) && __CUDA_ARCH__ >= 800
+#if defined(HONE_HOST_DEVICE)
+  hone_host::wait_for_copy_groups(kGroups);
+#elif __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
 #endif
 }

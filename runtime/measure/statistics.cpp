@@ -105,14 +105,14 @@ double spearman(std::span<const double> a, std::span<const double> b) {
   if (a.size() < 2) return 0;
   const std::vector<double> ranks_a = ranks_of(a);
   const std::vector<double> ranks_b = ranks_of(b);
-  const double mean = (static_cast<double>(a.size()) + 1) / 2;
+  const double mean_rank = (static_cast<double>(a.size()) + 1) / 2;
   double covariance = 0;
   double variance_a = 0;
   double variance_b = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    covariance += (ranks_a[i] - mean) * (ranks_b[i] - mean);
-    variance_a += (ranks_a[i] - mean) * (ranks_a[i] - mean);
-    variance_b += (ranks_b[i] - mean) * (ranks_b[i] - mean);
+    covariance += (ranks_a[i] - mean_rank) * (ranks_b[i] - mean_rank);
+    variance_a += (ranks_a[i] - mean_rank) * (ranks_a[i] - mean_rank);
+    variance_b += (ranks_b[i] - mean_rank) * (ranks_b[i] - mean_rank);
   }
   return variance_a > 0 && variance_b > 0 ? covariance / std::sqrt(variance_a * variance_b) : 0;
 }

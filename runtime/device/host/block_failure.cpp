@@ -54,6 +54,11 @@ std::string what_was_found(const BlockFailure& f) {
                                     : "a thread came to __builtin_unreachable()";
     case Kind::dynamic_smem_overrun:
       return fmt::format("dynamic shared memory was written beyond the {} bytes of the launch", f.number);
+    case Kind::copies_in_flight:
+      return fmt::format("the block ended with {} asynchronous {} in flight", f.number,
+                         f.number == 1 ? "copy" : "copies");
+    case Kind::copy_leaves_smem:
+      return fmt::format("an asynchronous copy of {} bytes leaves the shared memory of the block", f.number);
     case Kind::trap: return "__trap()";
     case Kind::assertion: return fmt::format("assertion `{}` failed", f.text);
     case Kind::deadline:
@@ -100,6 +105,11 @@ std::string_view what_to_do(const BlockFailure& f) {
       return f.dead_end.owes_result ? "return a value on every path"
                                     : "look for the case that was taken for impossible";
     case Kind::dynamic_smem_overrun: return "launch with enough dynamic shared memory, or index less";
+    case Kind::copies_in_flight:
+      return "let a thread wait for each copy that was started, though its bytes may not be needed: they land in what "
+             "is the shared memory of another block by then";
+    case Kind::copy_leaves_smem:
+      return "compare the address and the bytes with the array, and with the dynamic shared memory of the launch";
     case Kind::deadline:
       return "blocks are not guaranteed to run at the same time: do not let one wait for another that starts later";
     case Kind::endless_lane:

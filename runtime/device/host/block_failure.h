@@ -39,6 +39,8 @@ struct BlockFailure {
     bad_conversion,
     dead_end,
     dynamic_smem_overrun,
+    copies_in_flight,
+    copy_leaves_smem,
     trap,
     assertion,
     deadline,

@@ -184,11 +184,23 @@ void BlockState::poll(Site site) {
     fail(Kind::deadline, {&caller});
   }
   if (ready_head == nullptr) {
+    copies.pass_round();
     std::this_thread::yield();  // the lane waits for another block, whose thread may want this core
     return;
   }
   push_back(caller);
   wait_for_others();
+}
+
+/// Lands in the name of no lane, so what would be wrong then is found here.
+void BlockState::start_copy(const hone_host::AsyncCopy& copy) {
+  const auto to = reinterpret_cast<std::uintptr_t>(copy.to);
+  if (to < smem_begin || to > smem_end || copy.bytes > smem_end - to) {
+    self().site = copy.site;
+    failure.number = copy.bytes;
+    fail(Kind::copy_leaves_smem, {&self()});
+  }
+  copies.start(self().index, copy);
 }
 
 namespace {
@@ -252,6 +264,17 @@ const hone_host::Services kHostServices{
     },
     .nanoseconds = [] {
       return static_cast<unsigned long long>(std::chrono::steady_clock::now().time_since_epoch().count());
+    },
+    .start_copy = [](const hone_host::AsyncCopy& copy) {
+      static_cast<BlockState&>(hone_host::this_block()).start_copy(copy);
+    },
+    .end_copy_group = [] {
+      auto& state = static_cast<BlockState&>(hone_host::this_block());
+      state.copies.end_group(state.self().index);
+    },
+    .wait_for_copy_groups = [](unsigned left) {
+      auto& state = static_cast<BlockState&>(hone_host::this_block());
+      state.copies.wait_for_groups(state.self().index, left);
     },
 };
 

@@ -62,6 +62,8 @@ BlockFailure BlockRunner::run(const BlockWork& work, const SharedMemory& shared,
   const bool has_guard = shared.dynamic_reserved_bytes >= shared.dynamic_bytes + BlockState::kGuardBytes;
   state_->smem_guard = has_guard ? shared.begin + shared.static_bytes + shared.dynamic_bytes : nullptr;
   state_->dynamic_smem_bytes = shared.dynamic_bytes;
+  state_->smem_begin = reinterpret_cast<std::uintptr_t>(shared.begin);
+  state_->smem_end = state_->smem_begin + shared.static_bytes + shared.dynamic_bytes;
   BlockFailure failure = state_->run_lanes();
   if (work.trace) work.trace->end_block();
   if (overran_dynamic_smem(shared, work.smem_fill) && failure.kind == BlockFailure::Kind::none) {
@@ -111,6 +113,8 @@ void BlockState::prepare(const BlockWork& block_work, hone_host::Index3 block_in
       }
     }
   }
+  copies_land_late = work->copies.kind == HostCopies::Kind::late;
+  copies.begin_block(work->copies.seed, block, static_cast<std::size_t>(lane_count));
   order_lanes();
   ready_head = ready_tail = nullptr;
   for (int k = 0; k < lane_count; ++k) push_back(lanes[order[static_cast<std::size_t>(k)]]);

@@ -31,6 +31,7 @@ struct BlockWork {
   hone_host::Index3 grid{};
   hone_host::Index3 extent{};  ///< of a block
   HostOrder order;
+  HostCopies copies;
   unsigned char smem_fill = 0xff;  ///< HostOptions::smem_fill
   std::chrono::milliseconds deadline{};
 };

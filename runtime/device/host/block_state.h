@@ -10,6 +10,7 @@
 
 #include "runtime/device/host/block_runner.h"
 #include "runtime/device/host/fiber_annotations.h"
+#include "runtime/device/host/late_copies.h"
 
 namespace hone {
 
@@ -66,12 +67,14 @@ struct BlockState : hone_host::BlockView {
   void poll(hone_host::Site site);
   void check_nobody_waits_for(const Lane& ended_lane);
   void check_smem_guard();
+  void start_copy(const hone_host::AsyncCopy& copy);
 
   static constexpr std::size_t kGuardBytes = sizeof(std::uint64_t);
 
   // --- reports ---
   [[noreturn]] void fail(BlockFailure::Kind kind, std::initializer_list<const Lane*> lanes);
   [[noreturn]] void fail_deadlock();
+  void report_copies_in_flight();
 
   Lane& self() { return lanes[static_cast<const Lane*>(lane)->index]; }
   Warp& warp_of(const Lane& of) { return warps[of.index / 32u]; }
@@ -83,6 +86,8 @@ struct BlockState : hone_host::BlockView {
   const BlockWork* work = nullptr;
   const unsigned char* smem_guard = nullptr;  ///< the filled bytes after the launch's dynamic shared memory, if any
   std::uint64_t dynamic_smem_bytes = 0;
+  std::uintptr_t smem_begin = 0, smem_end = 0;
+  LateCopies copies;
   BlockFailure failure;
   void* main_context = nullptr;
   sanitizer::FiberState main_fiber;

@@ -77,6 +77,7 @@ BlockFailure BlockState::run_lanes() {
     }
   }
   sanitizer::acquire(&end_token);
+  if (failure.kind == BlockFailure::Kind::none) report_copies_in_flight();
   return failure;
 }
 
@@ -142,6 +143,7 @@ Lane* BlockState::end_lane() {
 
 /// The running lane waits: the next ready one runs. Returns when this one has been made ready and is next.
 void BlockState::wait_for_others() {
+  copies.pass_turn();
   Lane* const next = pop_ready();
   if (next == nullptr) fail_deadlock();
   if (next != lane) switch_to(*next);
@@ -176,6 +178,15 @@ void BlockState::fail(BlockFailure::Kind kind, std::initializer_list<const Lane*
     failure.add({at->thread, at->site, what});
   }
   leave_to_main();
+}
+
+/// The block has ended: a GPU gives its shared memory to the next.
+void BlockState::report_copies_in_flight() {
+  failure.number = copies.count();
+  if (failure.number == 0) return;
+  const LateCopies::InFlight one = copies.any();
+  failure.kind = BlockFailure::Kind::copies_in_flight;
+  failure.add({lanes[one.lane].thread, one.copy.site, "started one at"});
 }
 
 /// Reports one lane for each place that lanes wait at.

@@ -49,6 +49,12 @@ std::span<const std::byte> other_initial(const HostCheck& check, std::size_t buf
   return check.other_initial.at(buffer);
 }
 
+/// In the forward order copies land at once; with each other order they land at other times.
+HostCopies copies_of(const HostOrder& order) {
+  if (order.kind == HostOrder::Kind::forward) return {HostCopies::Kind::at_once};
+  return {HostCopies::Kind::late, order.seed};
+}
+
 /// One run with its buffers in guarded memory, which HostCheck::large has of its own.
 class Run {
  public:
@@ -169,13 +175,21 @@ std::string difference(const HostCheck& check, const Contents& first, const Cont
   return "";
 }
 
+/// True if a run that differs from another one does not if its copies land at once.
+bool depends_on_copies(const Compiled& compiled, HostOptions options, const Contents& other) {
+  if (HONE_ASAN || HONE_TSAN || options.copies.kind == HostCopies::Kind::at_once) return false;
+  options.copies = {HostCopies::Kind::at_once};
+  return difference(compiled.check, other, run_once(compiled, options)).empty();
+}
+
 /// Once more with other contents of shared memory: what is wrong if that makes a difference.
 std::string uninitialised(const Compiled& compiled, HostCheckReport& report) {
   constexpr unsigned char kOtherFill = 0x4b;  // 14.6 as a half, 13323083 as a float, 3e54 as a double
   const HostCheck& check = compiled.check;
   const HostOrder& order = check.orders.front();
   try {
-    const HostOptions options{.compiler = {}, .order = order, .smem_fill = kOtherFill};
+    const HostOptions options{
+        .compiler = {}, .order = order, .copies = copies_of(order), .smem_fill = kOtherFill};
     const std::string differs = difference(check, report.buffers, run_once(compiled, options));
     if (differs.empty()) return "";
     return fmt::format("the result of \"{}\" depends on what shared memory holds before the kernel sets it: {}\n"
@@ -194,7 +208,9 @@ std::string fault_from_other_contents(const Compiled& compiled, HostCheckReport&
   const HostCheck& check = compiled.check;
   if (check.other_initial.empty()) return "";
   try {
-    report.other_buffers = run_once(compiled, {.compiler = {}, .order = check.orders.front()}, other_initial);
+    const HostOrder& order = check.orders.front();
+    report.other_buffers =
+        run_once(compiled, {.compiler = {}, .order = order, .copies = copies_of(order)}, other_initial);
     return "";
   } catch (const Error& error) {
     if (error.code() != ErrorCode::device_failed) throw;
@@ -263,6 +279,7 @@ std::string large_fault(const Compiled& compiled, HostCheckReport& report) {
   }
   HostOptions options = usual_host_options();
   options.order = compiled.check.orders.front();
+  options.copies = copies_of(options.order);
   options.corner_blocks_only = true;
   // A thread that walks through all of a buffer shows nothing more.
   options.block_deadline = std::chrono::seconds(2);
@@ -332,6 +349,7 @@ HostCheckReport check_on_host(const HostCheck& check) {
     const bool is_first = &order == &check.orders.front();
     report.failed_order = order;
     options.order = order;
+    options.copies = copies_of(order);
     try {
       Run run(compiled, options, GuardedMemory::Place::near_end);
       run.run();
@@ -345,6 +363,14 @@ HostCheckReport check_on_host(const HostCheck& check) {
       }
       report.failure = difference(check, report.buffers, run.contents());
       if (report.failure.empty()) continue;
+      if (depends_on_copies(compiled, options, report.buffers)) {
+        report.failure = fmt::format(
+            "the result of \"{}\" depends on when asynchronous copies land: in the order {}, with late ones, {}\n"
+            "  let each thread that reads what a copy brings wait for it first, and start a copy only after all reads "
+            "of what it overwrites",
+            check.unit.name, to_string(order), report.failure);
+        return report;
+      }
       report.failure = fmt::format(
           "the result of \"{}\" depends on the order in which threads and blocks run: in the orders {} and {} {}{}",
           check.unit.name, to_string(check.orders.front()), to_string(order), report.failure, racing_accesses(check));

@@ -331,6 +331,8 @@ void HostDevice::launch(const Kernel& handle, const Launch& launch, Stream strea
                        .grid = {launch.grid.x, launch.grid.y, launch.grid.z},
                        .extent = {launch.block.x, launch.block.y, launch.block.z},
                        .order = options_.order,
+                       .copies = HONE_ASAN || HONE_TSAN || options_.trace ? HostCopies{HostCopies::Kind::at_once}
+                                                                          : options_.copies,
                        .smem_fill = options_.smem_fill,
                        .deadline = options_.block_deadline};
   const std::uint64_t grid_blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;

@@ -15,6 +15,16 @@ namespace hone {
 
 class AccessTrace;
 
+/// When asynchronous copies to shared memory land. A kernel that reads before it has waited finds the old bytes.
+struct HostCopies {
+  enum class Kind : std::uint8_t {
+    at_once,  ///< when they are started
+    late,     ///< some at once, some when their thread or others have waited, in an order of their own
+  };
+  Kind kind = Kind::late;
+  std::uint64_t seed = 0;  ///< of the late ones: the same seed gives the same times
+};
+
 struct HostOptions {
   /// SMs, each an OS thread; 0: one per processor.
   int sm_count = 0;
@@ -23,6 +33,10 @@ struct HostOptions {
   std::string compiler;
 
   HostOrder order;
+
+  /// Under sanitizers and where there is a trace, all land at once: they count as accesses of the thread that starts
+  /// them.
+  HostCopies copies = {};
 
   /// Each byte of shared memory holds this before each block: as it is, a NaN as float or double, −1 as an integer.
   unsigned char smem_fill = 0xff;

@@ -16,6 +16,7 @@ constexpr std::string_view kOutside = "which is not in the mask";
 constexpr std::string_view kOverrun = "dynamic shared memory was written beyond";
 constexpr std::string_view kOrder = "depends on the order";
 constexpr std::string_view kSmemFill = "depends on what shared memory holds";
+constexpr std::string_view kCopies = "depends on when asynchronous copies land";
 constexpr std::string_view kReference = "wrong result";
 constexpr std::string_view kLost = "may lose one of the changes";
 constexpr std::string_view kRace = "ThreadSanitizer: data race";
@@ -253,6 +254,25 @@ constexpr PlantedKernel kKernels[] = {
     if (WRONG) *words = 0;  // <-
     else atomicExch(words, 0u);
 )", .finding = {kUnseen, kUnseen, kRace}, .grid = {4, 1, 1}, .rounds = 2},
+
+    // --- asynchronous copies ---
+    {.name = "copy_read_before_it_lands", .source = R"(
+    __shared__ int staged[64];
+    hone_host::start_copy(staged + threadIdx.x, in + threadIdx.x);
+    if (!WRONG) hone_host::end_copy_group();
+    hone_host::wait_for_copy_groups(0);
+    out[threadIdx.x] = staged[threadIdx.x];
+    hone_host::end_copy_group();
+    hone_host::wait_for_copy_groups(0);
+)", .finding = {kCopies, kUnseen, kUnseen}},
+    {.name = "bulk_copy_nobody_waits_for", .source = R"(
+    __shared__ int staged[4];
+    __shared__ unsigned long long landed;
+    if (threadIdx.x != 0) return;
+    landed = 0;
+    hone_host::start_bulk_copy(staged, in, 16, &landed);  // <-
+    if (!WRONG) while (atomicAdd(&landed, 0ull) == 0) __nanosleep(0);
+)", .finding = {"in flight", kUnseen, kUnseen}},
 
     // --- wrong arithmetic: found by the reference alone ---
     {.name = "wrong_identity", .source = R"(

@@ -70,9 +70,10 @@ TEST_P(Planted, BugIsFound) {
   }
   EXPECT_NE(ended.status, 0);
   EXPECT_THAT(ended.text, testing::HasSubstr(std::string(finding)));
-  // Two do not know the line, and two know it only of threads that have met others.
+  // Three do not know the line, and two know it only of threads that have met others.
   const std::string_view without_line[] = {"depends on what shared memory holds", "wrong result",
-                                           "accessed the address", "divided an integer by zero"};
+                                           "accessed the address", "divided an integer by zero",
+                                           "depends on when asynchronous copies land"};
   const bool says_where =
       std::find(std::begin(without_line), std::end(without_line), finding) == std::end(without_line);
   if (!says_where) return;

@@ -54,6 +54,7 @@ inline dim3 to_dim3(const Index3& i) { return {i.x, i.y, i.z}; }
 #include "bit_intrinsics.h"
 #include "simd_intrinsics.h"
 #include "memory_ops.h"
+#include "async_copies.h"
 #include "warp_ops.h"
 
 /// Nanoseconds since an arbitrary point; the host device has no clock of its own.

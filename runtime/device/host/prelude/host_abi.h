@@ -4,7 +4,7 @@
 namespace hone_host {
 
 /// Raise it when anything below changes: a stored binary of another version is refused.
-inline constexpr int kAbiVersion = 4;
+inline constexpr int kAbiVersion = 5;
 
 /// Each lane (CUDA thread) has a stack of this size. The stacks of one SM lie side by side in an arena that is aligned
 /// to its own size, so that the stack pointer alone leads to the block: no thread-local variable is needed, and none
@@ -64,6 +64,15 @@ struct WarpCall {
   Site site;
 };
 
+/// Bytes that are on their way to the block's shared memory.
+struct AsyncCopy {
+  void* to;
+  const void* from;
+  unsigned bytes;
+  unsigned long long* landed;  ///< gets 1 added when they are there; null: the copy belongs to a group of its lane
+  Site site;                   ///< where it was started
+};
+
 /// Kernels ask this of the engine.
 struct Services {
   unsigned (*barrier)(BarrierOp op, bool predicate, Site site);
@@ -73,6 +82,11 @@ struct Services {
   void (*trap)(Site site);
   void (*assertion_failed)(const char* expression, Site site);
   unsigned long long (*nanoseconds)();
+
+  // Only if BlockView::copies_land_late:
+  void (*start_copy)(const AsyncCopy& copy);
+  void (*end_copy_group)();
+  void (*wait_for_copy_groups)(unsigned left);
 };
 
 enum class AccessKind : int { read, write, atomic };
@@ -134,6 +148,7 @@ struct BlockView {
   Index3 block, block_extent, grid_extent;
   const Services* services;
   unsigned polls;
+  bool copies_land_late;  ///< asynchronous copies are the engine's
 };
 
 [[gnu::always_inline]] inline BlockView& this_block() {
