@@ -42,7 +42,8 @@ struct LongRow {
 #pragma unroll 1
     for (unsigned i = 0; i < place.columns; i += kAtOnce * kElements) {
       const unsigned columns = place.columns - i;
-      if (Types::kIsAligned && columns >= kAtOnce * kElements) add_chunks<true>(tree, heaviest, in + i, columns, powers);
+      if (Types::kIsAligned && columns >= kAtOnce * kElements)
+        add_chunks<true>(tree, heaviest, in + i, columns, powers);
       else add_chunks<false>(tree, heaviest, in + i, columns, powers);
     }
     found = {tree.root(), CanonicalCombine<HeaviestElement<Types>>::template in_all_lanes<kWarpThreads>(heaviest)};
@@ -88,8 +89,8 @@ struct LongRow {
   }
 };
 
-/// Writes the results of elements begin … end − 1 of a row. Where rows do not begin anywhere, `begin` is a multiple of a
-/// pack. The block calls it.
+/// Writes the results of elements begin … end − 1 of a row. Where rows are aligned, `begin` is a multiple of a pack. The
+/// block calls it.
 template <unsigned kBlockThreads, class Weight>
 __device__ void write_range(const typename Weight::In* in, typename Weight::Out* out, unsigned long long begin,
                             unsigned long long end, const Weight& weight, const typename Weight::Norm& norm) {

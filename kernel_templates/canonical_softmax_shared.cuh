@@ -88,7 +88,7 @@ struct SlotsRow {
 
   __device__ Acc* slots() const { return reinterpret_cast<Acc*>(slots_in_smem) + place.slot * kElements; }
 
-  /// Where pack u of the lane is. Lanes have their pieces of 16 bytes side by side, so that there are no bank conflicts.
+  /// Where pack u of the lane is. Lanes have pieces of 16 bytes side by side, so that there are no bank conflicts.
   template <class T>
   static __device__ T* piece_of(Acc* slot, unsigned u, unsigned piece = 0) {
     Acc* const of_lanes = slot + u * kWarpThreads * kPack;

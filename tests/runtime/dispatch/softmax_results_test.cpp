@@ -285,7 +285,7 @@ TEST_F(SoftmaxResults, ReproducibleRowsOfWholePacksHaveTheBitsOfTheDefinition) {
 }
 
 /// Packs of rows that begin anywhere are turned: rows of lengths around those of a pack, of what lanes hold, and of
-/// chunks, in registers, in shared memory, and read twice; where inputs and outputs have the same alignment in each row,
+/// chunks, in registers, in shared memory, and read twice; where input and output have the same alignment in each row,
 /// and where they have not.
 TEST_F(SoftmaxResults, ReproducibleRowsOfPacksMayBeginAnywhere) {
   const auto verify = [&](DType dtype, std::int64_t columns, Pitches more, const std::string& policy_text) {
