@@ -2,7 +2,7 @@
 // memory between the two passes, and the rest, which it reads twice.
 //
 // A Line (SoftmaxRow, SoftmaxColumnTile) has the packs of the thread: `first`, after(first, 1), … below `end`. A thread
-// reads no element that another thread writes, so softmax may be in place.
+// uses no element that another thread writes, so softmax may be in place.
 #pragma once
 
 #include "dynamic_smem.cuh"

@@ -29,6 +29,8 @@ std::ostream& operator<<(std::ostream& out, const SoftmaxCase& one) { return out
 
 const SoftmaxSpec kHalves{.dtype = DType::f16};
 const SoftmaxSpec kHalvesToFloats{.dtype = DType::f16, .result = DType::f32, .scale = 0.5};
+const SoftmaxSpec kReproducible{.dtype = DType::f16, .numerics = Numerics::reproducible};
+const SoftmaxSpec kReproducibleFloats{.scale = -2, .numerics = Numerics::reproducible};
 
 std::vector<SoftmaxCase> cases() {
   return {
@@ -56,6 +58,14 @@ std::vector<SoftmaxCase> cases() {
        "scope=grid combine=held ring_kib=32 row_groups=2 block_threads=512 packs_per_thread=2 min_blocks=1", true, 1},
       {"HeldInPart", softmax_problem(kHalves, SoftmaxShape::rows(5, 20001)),
        "scope=grid combine=held ring_kib=32 row_groups=1 block_threads=512 packs_per_thread=2 min_blocks=1", true, 1},
+      {"ReproducibleLanes", log_softmax_problem(kReproducible, SoftmaxShape::rows(21, 61)),
+       "scope=warp threads_per_row=4 block_threads=128 staging=direct packs_per_thread=4 min_blocks=unset", true},
+      {"ReproducibleBlockInRegisters", softmax_problem(kReproducible, SoftmaxShape::rows(5, 4093)),
+       "scope=block block_threads=128 staging=direct packs_per_thread=4 min_blocks=unset", true},
+      {"ReproducibleBlockInSharedMemory", softmax_problem(kReproducibleFloats, SoftmaxShape::rows(5, 1533)),
+       "scope=block block_threads=128 staging=shared smem_kib=48 min_blocks=unset", true},
+      {"ReproducibleSpans", softmax_problem(kReproducible, SoftmaxShape::rows(3, 20001)),
+       "scope=grid combine=second_kernel block_threads=128 packs_per_thread=8 min_blocks=unset", true},
       {"Columns", softmax_problem({}, SoftmaxShape::axis(2, 90, 20)),
        "scope=block lanes=4 block_threads=256 packs_per_thread=1 staging=direct min_blocks=1", true},
       {"ColumnsInChunks", log_softmax_problem(kHalves, SoftmaxShape::columns(700, 6)),
