@@ -27,9 +27,6 @@ struct PackMask {
       pack.words[w] = (pack.words[w] & mask.words[w]) | (end.words[w] & ~mask.words[w]);
     return pack;
   }
-  __device__ ElementPack joined(const ElementPack& pack, const ElementPack& end) const {
-    return joined(Words<ElementPack>(pack), Words<ElementPack>(end));
-  }
 };
 
 /// Stores the first `count` elements of a pack, or the last ones, fewer than it has, in as few accesses as their

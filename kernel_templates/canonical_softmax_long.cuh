@@ -97,7 +97,7 @@ __device__ void write_range(const typename Weight::In* in, typename Weight::Out*
   using In = typename Weight::In;
   using InPack = typename Weight::InPack;
   using OutPack = typename Weight::OutPack;
-  constexpr unsigned kPack = InPack::kElements, kAtOnce = kPack == 1 ? 8 : 4, kStep = kBlockThreads * kPack;
+  constexpr unsigned kPack = InPack::kElements, kAtOnce = 4, kStep = kBlockThreads * kPack;
   const unsigned unaligned = Weight::kIsAligned ? 0 : elements_before_alignment<sizeof(InPack)>(in + begin);
   const unsigned head = at_most(end - begin, unaligned);
   const bool in_step = Weight::kIsAligned || elements_before_alignment<sizeof(OutPack)>(out + begin) == unaligned;
@@ -120,7 +120,6 @@ __device__ void write_range(const typename Weight::In* in, typename Weight::Out*
     weight.powers.turn(pack);
     store(i, pack[0]);
   }
-  if constexpr (kPack == 1) return;
   // The threads before the last ones have the elements before the packs, and those behind them.
   const unsigned long long packed = begin + head, behind = packed + (end - packed) / kPack * kPack;
   const unsigned long long single = threadIdx.x < head ? begin + threadIdx.x : behind + (threadIdx.x - head);

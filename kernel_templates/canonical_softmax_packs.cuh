@@ -6,6 +6,7 @@
 
 namespace hone {
 
+/// True if so many elements from `first` on are elements of the input.
 template <class T>
 __device__ bool are_in(const InputBytes& input, const T* first, unsigned elements) {
   const auto begin = reinterpret_cast<unsigned long long>(first);
@@ -30,7 +31,7 @@ struct RowPacks {
   static constexpr unsigned kPack = Types::kPack, kUnrollOfChunk = kUnroll / kChunks;
   static constexpr unsigned kMostOfChunk = kLanes * kUnrollOfChunk * kPack;
   static constexpr bool kIsAligned = Types::kIsAligned, kIsWhole = kAreAllThere && kIsAligned;
-  static_assert(kUnrollOfChunk * kChunks == kUnroll);
+  static_assert(kUnrollOfChunk * kChunks == kUnroll && kPack > 1);
   static_assert(kIsAligned || (kMostOfChunk & (kMostOfChunk - 1)) == 0);
 
   InPack packs[kUnroll];
@@ -114,8 +115,8 @@ struct RowPacks {
     return begin(u) + kPack <= behind(columns) && ahead(u) == 0;
   }
 
-  /// Calls act(which, at) for the elements of pack u, which is_there(): bits of the pack that is `at` behind it: for
-  /// those at its place, and for those at the chunk's end.
+  /// Calls act(which, at) for the elements of pack u, if it is_there(): those of the bits `which` of the pack that is
+  /// `at` elements behind it, first at its own place, then at the chunk's end.
   template <class Act>
   __device__ void for_elements(unsigned u, unsigned columns, const Act& act) const {
     const auto first = [](unsigned count) { return count < kPack ? (1u << count) - 1 : (1u << kPack) - 1; };
@@ -132,7 +133,7 @@ struct RowPacks {
         packs[u] = *pack_at(address(first, u));
       } else {
         packs[u] = InPack::filled(weightless);
-        if (kPack > 1 && is_there(u, columns))
+        if (is_there(u, columns))
           for_elements(u, columns, [&](unsigned which, unsigned at) {
             unrolled<kPack>([&](unsigned e) {
               if (which >> e & 1) packs[u].set(e, address(first, u)[at + e]);
@@ -173,6 +174,7 @@ struct RowPacks {
       if (ahead(u) > 0) words[u] = of_end.joined(ends[k], words[u]);
     }
   }
+
   /// Stores the elements of pack u that are there.
   __device__ void store_elements(Out* to, const OutPack& pack, unsigned u, unsigned columns, bool is_aligned) const {
     const unsigned there = behind(columns) - begin(u), of_end = ahead(u);

@@ -59,7 +59,7 @@ struct AlignedColumnTile {
 
 /// A thread's rows are a multiple of kElements rows apart, and so are those of the threads of a warp: all their packs
 /// have the same alignment. The outermost packs of a tile reach into the tiles beside it, into gaps or into other rows.
-/// What they load there goes into States that nobody uses, and others may write it meanwhile. A tile is one pack
+/// Elements that they load there, which others may be writing, go into States that nobody uses. A tile is one pack
 /// narrower than its lanes together. A pack that would reach outside of the array is loaded by single elements: at most
 /// those of a thread's first and last row. Torn packs of results are stored in parts.
 template <class Types, unsigned kBlockThreads, unsigned kLanes>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 
 namespace hone {
 namespace {
@@ -29,7 +28,7 @@ void LateCopies::begin_block(std::uint64_t seed, hone_host::Index3 block, std::s
 
 void LateCopies::start_first() {
   std::seed_seq seed{static_cast<unsigned>(seed_), static_cast<unsigned>(seed_ >> 32), block_.x, block_.y, block_.z};
-  random_ = std::minstd_rand(seed)();
+  random_.seed(seed);
   groups_.resize(lanes_);
   for (Groups& groups : groups_) {
     groups.open = 0;
@@ -38,11 +37,7 @@ void LateCopies::start_first() {
   has_started_ = true;
 }
 
-/// Knuth's linear congruential generator (MMIX), of which the upper half is used.
-std::uint64_t LateCopies::below(std::uint64_t bound) {
-  random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-  return (random_ >> 32) % bound;
-}
+std::uint64_t LateCopies::below(std::uint64_t bound) { return random_() % bound; }
 
 std::uint64_t LateCopies::turns_until_landing() {
   if (below(kLateOneOf) == 0)

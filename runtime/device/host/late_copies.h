@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include "runtime/device/host/prelude/host_abi.h"
@@ -41,10 +42,10 @@ class LateCopies {
     pass_turn();
   }
 
-  /// Those that have not landed.
+  /// How many copies have not landed.
   std::size_t count() const;
 
-  /// One of them. Needs one.
+  /// One of those that have not landed, of which there is at least one.
   InFlight any() const;
 
  private:
@@ -70,7 +71,8 @@ class LateCopies {
 
   std::uint64_t seed_ = 0;
   hone_host::Index3 block_{};
-  std::uint64_t random_ = 0, now_ = 0, next_due_ = kNever, lanes_ = 1;
+  std::minstd_rand random_;
+  std::uint64_t now_ = 0, next_due_ = kNever, lanes_ = 1;
   bool has_started_ = false;  ///< a copy: most blocks have none, and are not to pay for these
   std::vector<Counted> counted_;
   std::vector<Groups> groups_;  ///< of each lane

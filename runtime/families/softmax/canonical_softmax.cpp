@@ -279,9 +279,9 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
                               : cuts_rows()        ? rows * division.count
                                                    : rows * cluster_blocks;
   const std::int64_t grid = at_least_one(std::min(blocks, max_blocks) / cluster_blocks) * cluster_blocks;
-  const std::int64_t in_elements = (at_least_one(rows) - 1) * SoftmaxBase::pitch(problem, 0) + columns;
+  const Rows in_rows{.rows = rows, .length = columns, .pitch = SoftmaxBase::pitch(problem, 0)};
   const auto in = reinterpret_cast<std::uintptr_t>(buffers[0]);
-  const InputBytes input{in, in + static_cast<std::uintptr_t>(in_elements * traits.in_bytes)};
+  const InputBytes input{in, in + static_cast<std::uintptr_t>(in_rows.elements() * traits.in_bytes)};
   with_accumulator(traits, [&]<class Acc>(Acc) {
     const SoftmaxFactors<Acc> factors = softmax_factors<Acc>(problem);
     const SoftmaxArguments<Acc> of_rows{.in = buffers[0],
