@@ -126,22 +126,26 @@ class TreeOfLanes {
   unsigned pushed_ = 0;
 };
 
-/// States are those of runs of tree chunks; a warp's Share is its heaviest element.
+/// States are those of runs of tree chunks; a warp's Share is its heaviest element, and whether some are low.
 template <class Types, class Rows>
 struct CanonicalHeldOrder {
   using Acc = typename Types::Acc;
   using State = typename SoftmaxSum<Types>::State;
   using Heaviest = HeaviestElement<Types>;
   using Weight = SoftmaxWeight<Types>;
-  static constexpr bool kMaySumAgain = true, kKeepsSums = true;
+  static constexpr bool kMaySumAgain = true, kKeepsSums = true, kKeepsShares = true;
 
   /// A lane combines neighbours first, and then a warp those of its lanes.
   static constexpr unsigned kLaneLevels = 3, kOfLane = 1 << kLaneLevels, kWarpLevels = kLaneLevels + 5;
 
-  using Share = Acc;
-  static __device__ Share no_share(const Rows&) { return Heaviest::absent(); }
+  struct Share {
+    Acc heaviest;
+    unsigned has_low;  ///< 1 if some elements are less than the guessed powers' lowest, or may be
+  };
+  static __device__ Share no_share(const Rows&) { return {Heaviest::absent(), 0}; }
   static __device__ Share in_all_lanes(const Share& share, const Rows&) {
-    return CanonicalCombine<Heaviest>::template in_all_lanes<kWarpThreads>(share);
+    return {CanonicalCombine<Heaviest>::template in_all_lanes<kWarpThreads>(share.heaviest),
+            __any_sync(kFullMask, share.has_low != 0) ? 1u : 0u};
   }
 
   struct States {
@@ -155,8 +159,7 @@ struct CanonicalHeldOrder {
     return {blockIdx.x * count, count};
   }
 
-  static __device__ void for_states(const Share& heaviest, unsigned r, unsigned lane, const Rows& all,
-                                    const auto& act) {
+  static __device__ void for_states(const Share& share, unsigned r, unsigned lane, const Rows& all, const auto& act) {
     const unsigned levels = all.arguments.run_levels, first = states_of_part(all).first;
     const unsigned part = all.part_tree_chunks(), chunks = all.tree_chunks();
     const auto begins_run = [&](unsigned at) { return (at & ((1u << levels) - 1)) == 0; };
@@ -178,7 +181,7 @@ struct CanonicalHeldOrder {
 #pragma unroll
         for (unsigned i = 0; i < kOfLane; ++i)
           if (i < kOfLane >> levels && at + (i << levels) < part)
-            act(first + (at >> levels) + i, State{of_lane[i], heaviest});
+            act(first + (at >> levels) + i, State{of_lane[i], share.heaviest});
         continue;
       }
       Acc sum[1] = {of_lane[0]};
@@ -186,13 +189,13 @@ struct CanonicalHeldOrder {
 #pragma unroll 1
         for (unsigned level = kLaneLevels; level < levels; ++level)
           sum[0] = Weight::combine(sum[0], shuffle_xor(sum[0], 1u << (level - kLaneLevels)));
-        if (at < part && begins_run(at)) act(first + (at >> levels), State{sum[0], heaviest});
+        if (at < part && begins_run(at)) act(first + (at >> levels), State{sum[0], share.heaviest});
         continue;
       }
       tree.push(sum);
       if (!begins_run(begin + kWarpThreads * kOfLane)) continue;
       const Acc of_run = tree.root();
-      if (lane == 0) act(first + (begin >> levels), State{of_run, heaviest});
+      if (lane == 0) act(first + (begin >> levels), State{of_run, share.heaviest});
       tree = {};
     }
   }

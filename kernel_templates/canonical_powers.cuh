@@ -157,8 +157,9 @@ __device__ Pack<T, kElements> negated(Pack<T, kElements> pack) {
 }
 
 /// The weights relative to 1, with two instructions less. The elements are those of a row, negated if the factor is
-/// negative, which turn() does. Powers of two scale exactly, so that the results are those of Powers.
-template <class Acc, WeightPrecision kPrecision>
+/// negative, which turn() does. Powers of two scale exactly, so that the results are those of Powers. One more
+/// instruction is saved where elements that are less than `lowest` are known to be none, or weights do not matter.
+template <class Acc, WeightPrecision kPrecision, bool kMayBeLow = true>
 struct GuessedPowers : GuessedFactors<Acc> {
   using Math = PowerMath<Acc>;
   static constexpr bool kTurnsElements = true;
@@ -167,7 +168,11 @@ struct GuessedPowers : GuessedFactors<Acc> {
   Acc factor;
 
   __device__ Acc operator()(Acc x) const {
-    return lifted_power<kPrecision>(larger<true>(x, lowest), high, low, Acc(Math::kRounder + Math::kLift));
+    if constexpr (kMayBeLow) x = larger<true>(x, lowest);
+    return lifted_power<kPrecision>(x, high, low, Acc(Math::kRounder + Math::kLift));
+  }
+  __device__ GuessedPowers<Acc, kPrecision, false> of_none_low() const {
+    return {static_cast<const GuessedFactors<Acc>&>(*this), factor};
   }
   /// True if a row with that largest element has such weights; false if it is a NaN or infinite.
   __device__ bool are_of(Acc heaviest) const {

@@ -32,18 +32,14 @@ struct CanonicalSoftmaxHeld {
   using Rows = CanonicalHeldRows<Types, kBlockThreads>;
   using Order = CanonicalHeldOrder<Types, Rows>;
 
-  /// The heaviest of a thread's elements; where the sums of tree chunks go, and which of them are the warp's: those of
-  /// a block's rows are dealt to its warps one after the other.
+  /// The largest and the smallest of a thread's elements, negated if the factor is negative; where the sums of tree
+  /// chunks go; and the warp's next tree chunk, counted from the part's first one. Those of a block's rows are dealt to
+  /// its warps one after the other.
   struct Sums {
-    Acc heaviest;
+    ExtremeElement<true, Acc, In> largest;
+    ExtremeElement<false, Acc, In> smallest;  ///< if kFindsLow
     Acc* of_chunks;
-    unsigned before;  ///< tree chunks of earlier rows
-
-    /// The first tree chunk from `begin` on that is the warp's.
-    __device__ unsigned first(unsigned begin, unsigned warp) const {
-      const unsigned other = (before + begin) % kWarps;
-      return begin + (warp < other ? warp + kWarps - other : warp - other);
-    }
+    unsigned next;
   };
 
   /// Results of a row with the Weight of Guess, or another.
@@ -51,6 +47,7 @@ struct CanonicalSoftmaxHeld {
   struct Results {
     AnyWeight weight;
     SoftmaxNorm<Acc> norm;
+    bool has_low;  ///< some elements of the block's part are less than guessed.lowest, or may be
 
     __device__ typename Types::Out of(In x) const {
       Pack<In, 1> element[1] = {Pack<In, 1>::filled(x)};
@@ -77,72 +74,94 @@ struct CanonicalSoftmaxHeld {
     add_tree_chunks(sums, chunk, all, Weight(known.heaviest, all.factor()).powers);
   }
 
-  static __device__ Acc state_of(const Sums& sums, const Rows&) { return sums.heaviest; }
+  static __device__ typename Order::Share state_of(const Sums& sums, const Rows& all) {
+    return {sums.largest.value(), has_low(sums, all.guessed()) ? 1u : 0u};
+  }
 
   /// True for rows without numbers as results, too.
   static __device__ bool sums_again(const State& found, const Rows& all) {
     return !all.guessed().are_of(found.heaviest);
   }
 
-  static __device__ Results<Guess> results_of(const State& of_row, const Rows& all) {
-    return results_with(Guess(all.guessed(), of_row.heaviest), of_row);
+  static __device__ Results<Guess> results_of(const State& of_row, const typename Order::Share& share,
+                                              const Rows& all) {
+    return results_with(Guess(all.guessed(), of_row.heaviest), of_row, share.has_low != 0);
   }
   static __device__ Results<Weight> results_again_of(const State& of_row, const Rows& all) {
-    return results_with(Weight(of_row.heaviest, all.factor()), of_row);
+    return results_with(Weight(of_row.heaviest, all.factor()), of_row, true);
   }
 
   template <unsigned kTile>
-  static __device__ void write_held(const auto& chunk, const auto& results) {
-    Index p = chunk.first;
-    for (; p + (kTile - 1) * kBlockThreads < chunk.end; p += kTile * kBlockThreads)
-      write_tile<kTile>(chunk, p, results);
-    for (; p < chunk.end; p += kBlockThreads) write_tile<1>(chunk, p, results);
+  static __device__ void write_held(const auto& chunk, const Results<Guess>& results) {
+    if constexpr (kFindsLow) {
+      if (!results.has_low) return write_packs<kTile>(chunk, results.weight.of_none_low(), results.norm);
+    }
+    write_packs<kTile>(chunk, results.weight, results.norm);
+  }
+  template <unsigned kTile>
+  static __device__ void write_held(const auto& chunk, const Results<Weight>& results) {
+    write_packs<kTile>(chunk, results.weight, results.norm);
   }
 
  private:
+  /// It costs as many instructions for a pair of 16-bit floats as for another element. The logarithm weighs once.
+  static constexpr bool kFindsLow = kIsFloat16<In> && !Types::kLog;
+
   template <class AnyWeight>
-  static __device__ Results<AnyWeight> results_with(const AnyWeight& weight, const State& of_row) {
-    return {weight, weight.norm(of_row.sum)};
+  static __device__ Results<AnyWeight> results_with(const AnyWeight& weight, const State& of_row, bool has_low) {
+    return {weight, weight.norm(of_row.sum), has_low};
   }
 
-  /// The heaviest element of packs that are turned as the powers want them.
+  static __device__ bool has_low(const Sums& sums, const typename Types::GuessedPowers& powers) {
+    return !kFindsLow || sums.smallest.value() < powers.lowest;
+  }
+
+  /// Adds packs, which are turned as the powers want them, to the largest and the smallest element.
   template <class AnyPowers, unsigned kPacks>
-  static __device__ Acc heaviest_of(const InPack (&packs)[kPacks], const Rows& all, const AnyPowers&) {
-    if constexpr (AnyPowers::kTurnsElements) return largest_of<Acc>(packs);
-    InPack turned[kPacks];
-    unrolled<kPacks>([&](unsigned u) { turned[u] = packs[u]; });
-    all.guessed().turn(turned);
-    return largest_of<Acc>(turned);
+  static __device__ void look_at(Sums& sums, const InPack (&packs)[kPacks], const Rows& all, const AnyPowers&) {
+    if constexpr (AnyPowers::kTurnsElements) {
+      sums.largest.add(packs);
+      if constexpr (kFindsLow) sums.smallest.add(packs);
+    } else {
+      InPack turned[kPacks];
+      unrolled<kPacks>([&](unsigned u) { turned[u] = packs[u]; });
+      all.guessed().turn(turned);
+      sums.largest.add(turned);
+    }
   }
 
   /// The last tree chunk of a row, if that is not whole, comes from memory: elements behind the last pack are not held.
   template <class AnyPowers>
   static __device__ Sums sums_of_last(const Row& part, unsigned r, const Rows& all, const AnyPowers& powers) {
-    Sums sums{Heaviest::absent(), all.chunk_sums(r), r * all.part_tree_chunks()};
+    const unsigned before = r * all.part_tree_chunks() % kWarps, warp = part.thread / kWarpThreads;
+    Sums sums{{}, {}, all.chunk_sums(r), warp < before ? warp + kWarps - before : warp - before};
     const unsigned at = all.whole_tree_chunks(), left = static_cast<unsigned>(part.columns % kTreeChunk);
-    if (at == all.tree_chunks() || sums.first(at, part.thread / kWarpThreads) != at) return sums;
+    if (at == all.tree_chunks() || (before + at) % kWarps != warp) return sums;
     HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false> held;
     held.load(part.in + (part.columns - left), left, all.factor(), {}, powers);
-    sums.heaviest = heaviest_of(held.packs, all, powers);
+    look_at(sums, held.packs, all, powers);
     Acc values[kPack];
     held.weigh(values, left, powers);
     keep(sums, part, at, values);
     return sums;
   }
 
-  /// Sums the whole tree chunks of a chunk that are the warp's.
+  /// Sums the whole tree chunks of a chunk that are the warp's. Chunks of a row come in order.
   template <class AnyPowers>
   static __device__ void add_tree_chunks(Sums& sums, const auto& chunk, const Rows& all, const AnyPowers& powers) {
-    const Index part = static_cast<Index>(blockIdx.x) * all.part_tree_chunks();
-    const auto begin = static_cast<unsigned>((chunk.first - chunk.thread) / kTreeChunkPacks - part);
-    const unsigned behind = begin + all.arguments.slot_packs / kTreeChunkPacks, whole = all.whole_tree_chunks();
-    const unsigned end = behind < whole ? behind : whole;
+    const Index part = static_cast<Index>(blockIdx.x) * all.part_tree_chunks(), behind = chunk.end / kTreeChunkPacks;
+    const auto end = static_cast<unsigned>(behind < part ? 0 : behind - part);
 #pragma unroll 1
-    for (unsigned at = sums.first(begin, chunk.thread / kWarpThreads); at < end; at += kWarps) {
+    for (; sums.next < end; sums.next += kWarps) {
+      const Index first = (part + sums.next) * kTreeChunkPacks + chunk.thread % kWarpThreads;
+      HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false, true> held;
+      unrolled<kTreeChunkPacks / kWarpThreads>(
+          [&](unsigned u) { held.packs[u] = chunk.load(first + u * kWarpThreads); });
+      powers.turn(held.packs);
+      look_at(sums, held.packs, all, powers);
       Acc values[kPack];
-      fold_packs<0, 1>(values, sums.heaviest, chunk, (part + at) * kTreeChunkPacks + chunk.thread % kWarpThreads,
-                       all, powers);
-      keep(sums, chunk, at, values);
+      held.weigh(values, kTreeChunk, powers);
+      keep(sums, chunk, sums.next, values);
     }
   }
 
@@ -151,34 +170,21 @@ struct CanonicalSoftmaxHeld {
     if (row.thread % kWarpThreads == 0) sums.of_chunks[at] = sum;
   }
 
-  /// Folds the weights of packs p + 32 u of a whole tree chunk, u = kFirst, kFirst + kStep, …, in halves, each pack when
-  /// it is loaded, so that few registers hold elements.
-  template <unsigned kFirst, unsigned kStep, class AnyPowers>
-  static __device__ void fold_packs(Acc (&values)[kPack], Acc& heaviest, const auto& chunk, Index p,
-                                    const Rows& all, const AnyPowers& powers) {
-    if constexpr (kStep == kTreeChunkPacks / kWarpThreads) {
-      InPack pack[1] = {chunk.load(p + kFirst * kWarpThreads)};
-      powers.turn(pack);
-      heaviest = larger<false>(heaviest, heaviest_of(pack, all, powers));
-#pragma unroll
-      for (unsigned e = 0; e < kPack; ++e) values[e] = powers(convert<Acc>(pack[0][e]));
-    } else {
-      fold_packs<kFirst, 2 * kStep>(values, heaviest, chunk, p, all, powers);
-      Acc others[kPack];
-      fold_packs<kFirst + kStep, 2 * kStep>(others, heaviest, chunk, p, all, powers);
-#pragma unroll
-      for (unsigned e = 0; e < kPack; ++e) values[e] = rounded_sum(values[e], others[e]);
-    }
+  template <unsigned kTile>
+  static __device__ void write_packs(const auto& chunk, const auto& weight, const SoftmaxNorm<Acc>& norm) {
+    Index p = chunk.first;
+    for (; p + (kTile - 1) * kBlockThreads < chunk.end; p += kTile * kBlockThreads)
+      write_tile<kTile>(chunk, p, weight, norm);
+    for (; p < chunk.end; p += kBlockThreads) write_tile<1>(chunk, p, weight, norm);
   }
 
   template <unsigned kPacks>
-  static __device__ void write_tile(const auto& chunk, Index p, const auto& results) {
+  static __device__ void write_tile(const auto& chunk, Index p, const auto& weight, const SoftmaxNorm<Acc>& norm) {
     InPack tile[kPacks];
     unrolled<kPacks>([&](unsigned u) { tile[u] = chunk.load(p + u * kBlockThreads); });
-    results.weight.powers.turn(tile);
+    weight.powers.turn(tile);
     unrolled<kPacks>([&](unsigned u) {
-      store_streaming(reinterpret_cast<OutPack*>(chunk.out) + (p + u * kBlockThreads),
-                      results.weight.results(tile[u], results.norm));
+      store_streaming(reinterpret_cast<OutPack*>(chunk.out) + (p + u * kBlockThreads), weight.results(tile[u], norm));
     });
   }
 };

@@ -44,23 +44,40 @@ struct HeaviestElement {
   __device__ Acc leaf(In x) const { return factor < Acc(0) ? -convert<Acc>(x) : convert<Acc>(x); }
 };
 
-/// The largest of the elements of packs; of 16-bit floats, two are compared at once.
+/// The largest of elements so far, or the smallest; of 16-bit floats, two are compared at once. A NaN wins.
+template <bool kLargest, class Acc, class In>
+struct ExtremeElement {
+  static constexpr bool kInPairs = kIsFloat16<In>;
+  using Most = typename Select<kInPairs, Pack<In, 2>, Acc>::type;
+  Most most = none();
+
+  static __device__ Most none() {
+    const Acc none = kLargest ? lowest<Acc>() : highest<Acc>();
+    if constexpr (kInPairs) return Most::filled(convert<In>(none));
+    else return none;
+  }
+  template <unsigned kElements, unsigned kPacks>
+  __device__ void add(const Pack<In, kElements> (&packs)[kPacks]) {
+    unrolled<kPacks>([&](unsigned u) {
+      if constexpr (kInPairs) {
+        unrolled<kElements / 2>([&](unsigned w) {
+          most.parts[0] = extreme_of_pairs<kLargest, In, false>(most.parts[0], packs[u].parts[w]);
+        });
+      } else {
+        unrolled<kElements>([&](unsigned e) { most = extreme<kLargest, false>(most, convert<Acc>(packs[u][e])); });
+      }
+    });
+  }
+  __device__ Acc value() const {
+    if constexpr (kInPairs) return extreme<kLargest, false>(convert<Acc>(most[0]), convert<Acc>(most[1]));
+    else return most;
+  }
+};
 template <class Acc, class In, unsigned kElements, unsigned kPacks>
 __device__ Acc largest_of(const Pack<In, kElements> (&packs)[kPacks]) {
-  if constexpr (kIsFloat16<In> && kElements % 2 == 0) {
-    unsigned pair = packs[0].parts[0];
-#pragma unroll
-    for (unsigned w = 1; w < kPacks * kElements / 2; ++w)
-      pair = extreme_of_pairs<true, In, false>(pair, packs[w / (kElements / 2)].parts[w % (kElements / 2)]);
-    const Pack<In, 2> both{{pair}};
-    return larger<false>(convert<Acc>(both[0]), convert<Acc>(both[1]));
-  } else {
-    Acc most = convert<Acc>(packs[0][0]);
-#pragma unroll
-    for (unsigned i = 1; i < kPacks * kElements; ++i)
-      most = larger<false>(most, convert<Acc>(packs[i / kElements][i % kElements]));
-    return most;
-  }
+  ExtremeElement<true, Acc, In> largest;
+  largest.add(packs);
+  return largest.value();
 }
 
 /// The sum of a row's weights as results use it: the sum and its reciprocal, or the logarithm of the sum relative to
@@ -91,9 +108,13 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
     requires(!Powers_::kTurnsElements)
       : SoftmaxWeight(Powers_(factor_ < Acc(0) ? -heaviest : heaviest, factor_), heaviest, factor_) {}
   /// `guessed` are the powers of a row with that heaviest element.
-  __device__ SoftmaxWeight(const typename Types::GuessedPowers& guessed, Acc heaviest)
+  __device__ SoftmaxWeight(const Powers_& guessed, Acc heaviest)
     requires Powers_::kTurnsElements
       : powers(guessed), origin(heaviest), factor(guessed.factor), is_nan(false) {}
+  __device__ auto of_none_low() const {
+    auto of_none_low = powers.of_none_low();
+    return SoftmaxWeight<Types, decltype(of_none_low)>(of_none_low, origin);
+  }
   /// The same if weights are relative to 1.
   static __device__ SoftmaxWeight relative_to_1(Acc heaviest, Acc factor) {
     return {Powers_(factor), heaviest, factor};

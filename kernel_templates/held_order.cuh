@@ -16,6 +16,9 @@ struct AnyOrder {
   /// True if sums of a part are kept in shared memory, in the place of those of an earlier row.
   static constexpr bool kKeepsSums = false;
 
+  /// True if results ask for the Share of the block's part.
+  static constexpr bool kKeepsShares = false;
+
   /// A Share is what a warp found of a part, and no other warp of the block may read elsewhere. in_all_lanes() combines
   /// those of all lanes.
   using Share = State;

@@ -43,7 +43,8 @@ struct HeldParts {
   ///   slots        read before arrivals at `summed` and `freed`; the bulk copy that overwrites them begins after both
   ///   of_warp[r]   read before the publisher's arrival at `combined`, without which the row is not written nor freed;
   ///                overwritten when row r + kMostRows has landed where it was
-  ///   of_row[r]    read before `freed`; overwritten when the next row of its place is summed, which has landed there
+  ///   of_block[r]  read before `freed`; overwritten, as is
+  ///   of_row[r]    the same, when the next row of its place is summed, which has landed there
   ///
   /// (racecheck of CUDA 13.0 does not follow mbarriers through a bulk copy, and reports these reuses as hazards.)
   /// Threads only read slots, so a bulk copy needs no fence between the proxies. A State of another block is found with
@@ -52,6 +53,7 @@ struct HeldParts {
   struct Shared {
     unsigned long long landed[kMostSlots], freed[kMostSlots], summed[kMostRows], combined[kMostRows];
     Words<typename Kernel::Order::Share> of_warp[kMostRows][Roles::kGroupWarps];
+    Words<typename Kernel::Order::Share> of_block[Kernel::Order::kKeepsShares ? kMostRows : 1];
     Words<State> of_row[kMostRows];
     unsigned long long cleared;  ///< by all warps but the one that loads: the States of the block
     unsigned long long started;  ///< all blocks have cleared theirs
@@ -101,7 +103,13 @@ struct HeldParts {
   unsigned rows = static_cast<unsigned>(all.rows);
 
   static __device__ InPack* packs_of(unsigned slot, unsigned slot_packs) {
+#ifdef HONE_HOST_DEVICE
     return reinterpret_cast<InPack*>(dynamic_smem) + slot * slot_packs;
+#else
+    unsigned address = shared_address(dynamic_smem) + slot * slot_packs * sizeof(InPack);
+    asm("" : "+r"(address));
+    return static_cast<InPack*>(__cvta_shared_to_generic(address));
+#endif
   }
 
   /// Called by all threads, before a barrier of the block.
@@ -154,6 +162,11 @@ struct HeldParts {
     return chunk(part, c, thread, part.row.address(0) + begin - part.before);
   }
 
+  __device__ Chunk landed_chunk(const Part& part, unsigned c, unsigned thread, unsigned slot, unsigned phase) const {
+    wait_for_phase(shared.landed + slot, phase);
+    return chunk(part, c, thread, packs_of(slot, arguments.slot_packs));
+  }
+
   __device__ unsigned passing_chunks() const { return arguments.chunks - arguments.held_chunks; }
 
   /// Calls act(r, slot) for each row of group `turn`, where `slot` is that of its first chunk, and moves on.
@@ -167,20 +180,24 @@ struct HeldParts {
     }
   }
 
-  /// Calls act(chunk, slot, is_held) for the chunks of a part, each when it has landed: those that are held, from slot
-  /// `held` on, and behind them those that pass, from `passing` on; or first these, the last of them first. (Two loops
-  /// would have the code of `act` twice, which is long.)
-  template <bool kPassingFirst>
-  __device__ void for_chunks(Slot& held, Slot& passing, const Part& part, unsigned thread, const auto& act) const {
+  /// Calls act(chunk, slot) for the chunks of a part that are held, each when it has landed, from slot `slot` on.
+  __device__ void for_held_chunks(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
 #pragma unroll 1
-    for (unsigned i = 0; i < arguments.chunks; ++i) {
-      const bool is_held = kPassingFirst ? i >= passing_chunks() : i < arguments.held_chunks;
-      const unsigned c = !kPassingFirst ? i : is_held ? i - passing_chunks() : arguments.chunks - 1 - i;
-      const unsigned at = is_held ? held.number : arguments.slots + passing.number;
-      wait_for_phase(shared.landed + at, is_held ? held.phase : passing.phase);
-      act(chunk(part, c, thread, packs_of(at, arguments.slot_packs)), at, is_held);
-      if (is_held) held.advance(arguments.slots);
-      else passing.advance(arguments.passing_slots);
+    for (unsigned c = 0; c < arguments.held_chunks; ++c) {
+      act(landed_chunk(part, c, thread, slot.number, slot.phase), slot.number);
+      slot.advance(arguments.slots);
+    }
+  }
+
+  /// The same for those that pass; if they are kReversed, the last comes first.
+  template <bool kReversed>
+  __device__ void for_passing_chunks(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
+#pragma unroll 1
+    for (unsigned i = arguments.held_chunks; i < arguments.chunks; ++i) {
+      const unsigned c = kReversed ? arguments.chunks - 1 - (i - arguments.held_chunks) : i;
+      const unsigned at = arguments.slots + slot.number;
+      act(landed_chunk(part, c, thread, at, slot.phase), at);
+      slot.advance(arguments.passing_slots);
     }
   }
 

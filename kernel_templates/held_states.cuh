@@ -35,8 +35,12 @@ struct HeldStates : HeldCopies<Kernel, kThreads, kTurns> {
   /// Publishes the States of row r, of which `place` has what the block's warps found. All lanes of a warp call it.
   __device__ void publish(TaggedState<State>* states, unsigned place, unsigned r, unsigned lane) const {
     const auto of_lane = lane < Roles::kGroupWarps ? shared.of_warp[place][lane].value() : Order::no_share(all);
-    Order::for_states(Order::in_all_lanes(of_lane, all), r, lane, all,
+    const auto of_block = Order::in_all_lanes(of_lane, all);
+    Order::for_states(of_block, r, lane, all,
                       [&](unsigned number, const State& state) { states[number].publish(state, r + 1); });
+    if constexpr (Order::kKeepsShares) {
+      if (lane == 0) shared.of_block[place] = of_block;
+    }
   }
 
   /// The State of row r, from those of all blocks.

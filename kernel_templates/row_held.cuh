@@ -44,7 +44,8 @@
 //   sums_of_part(part, r, rows)               what a thread adds up of row r: at first what is in no whole pack
 //   add_held<kTile>(sums, chunk, rows)        packs of a chunk
 //   state_of(sums, rows)                      the Share of a thread
-//   results_of(state, rows)                   those of a row
+//   results_of(state, rows)                   those of a row; if Order::kKeepsShares, (state, share, rows), where share
+//                                             is that of the block's part
 //   write_held<kTile>(chunk, results)
 //
 // and, if Order::kMaySumAgain, sums_again(state, rows), which is true if a row's State asks for it, and
@@ -85,11 +86,12 @@ struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
       // When the first chunk lands, the sums of an earlier row have been read.
       if constexpr (Order::kKeepsSums) wait_for_phase(shared.landed + slot.number, slot.phase);
       auto sums = Kernel::sums_of_part(part.row, r, all);
-      const auto add = [&](const Chunk& chunk, unsigned of_slot, bool is_held) {
-        Kernel::template add_held<kTile>(sums, chunk, all);
-        if (!is_held) this->free(of_slot, thread);
-      };
-      this->template for_chunks<false>(slot, passing, part, thread, add);
+      const auto add = [&](const Chunk& chunk, unsigned) { Kernel::template add_held<kTile>(sums, chunk, all); };
+      this->for_held_chunks(slot, part, thread, add);
+      this->template for_passing_chunks<false>(passing, part, thread, [&](const Chunk& chunk, unsigned of_slot) {
+        add(chunk, of_slot);
+        this->free(of_slot, thread);
+      });
       passing.skip(arguments.passing_slots, this->passing_chunks());  // which are written
       const auto share = Order::in_all_lanes(Kernel::state_of(sums, all), all);
       __syncwarp();
@@ -144,14 +146,15 @@ struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
         is_again = Kernel::sums_again(of_row, all);
         if (is_again && thread == 0) atomicOr(shared.again + r / 32, 1u << r % 32);
       }
-      const auto results = Kernel::results_of(of_row, all);
+      const auto results = results_of(of_row, r % kMostRows);
       if (!is_again) part.row.write_singles(results);
       passing.skip(arguments.passing_slots, this->passing_chunks());  // which are added up
-      const auto write = [&](const Chunk& chunk, unsigned of_slot, bool) {
+      const auto write = [&](const Chunk& chunk, unsigned of_slot) {
         if (!is_again) Kernel::template write_held<kTile>(chunk, results);
         this->free(of_slot, thread);
       };
-      this->template for_chunks<true>(slot, passing, part, thread, write);
+      this->template for_passing_chunks<true>(passing, part, thread, write);
+      this->for_held_chunks(slot, part, thread, write);
     });
   }
 
@@ -233,6 +236,11 @@ struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
   }
 
  private:
+  __device__ auto results_of(const State& of_row, unsigned place) const {
+    if constexpr (Order::kKeepsShares) return Kernel::results_of(of_row, shared.of_block[place], all);
+    else return Kernel::results_of(of_row, all);
+  }
+
   __device__ unsigned* started_blocks() const { return static_cast<unsigned*>(arguments.workspace) + 1; }
 };
 
