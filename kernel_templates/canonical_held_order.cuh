@@ -93,11 +93,16 @@ class TreeOfLanes {
   /// A lane's leaves are 32 apart.
   template <unsigned kCount>
   __device__ void push(State (&leaves)[kCount]) {
+    combine_lanes(leaves);
+    unrolled<kCount>([&](unsigned i) { push_node(leaves[i]); });
+  }
+  /// Makes nodes of the leaves of all lanes.
+  template <unsigned kCount>
+  static __device__ void combine_lanes(State (&leaves)[kCount]) {
 #pragma unroll
     for (unsigned mask = 1; mask < kWarpThreads; mask *= 2)  // of all leaves at once, so that no shuffle waits alone
 #pragma unroll
       for (unsigned i = 0; i < kCount; ++i) leaves[i] = Op::combine(leaves[i], shuffle_xor(leaves[i], mask));
-    unrolled<kCount>([&](unsigned i) { push_node(leaves[i]); });
   }
   __device__ State root() const {
     if (pushed_ < kWarpThreads) return in_all_lanes(low_);
@@ -133,7 +138,7 @@ struct CanonicalHeldOrder {
   using State = typename SoftmaxSum<Types>::State;
   using Heaviest = HeaviestElement<Types>;
   using Weight = SoftmaxWeight<Types>;
-  static constexpr bool kMaySumAgain = true, kKeepsSums = true, kKeepsShares = true;
+  static constexpr bool kMaySumAgain = true, kKeepsSums = true, kHasNodes = true, kKeepsShares = true;
 
   /// A lane combines neighbours first, and then a warp those of its lanes.
   static constexpr unsigned kLaneLevels = 3, kOfLane = 1 << kLaneLevels, kWarpLevels = kLaneLevels + 5;
@@ -198,6 +203,11 @@ struct CanonicalHeldOrder {
       if (lane == 0) act(first + (begin >> levels), State{of_run, share.heaviest});
       tree = {};
     }
+  }
+
+  template <unsigned kCount>
+  static __device__ void combine_lanes(State (&states)[kCount]) {
+    TreeOfLanes<SoftmaxSum<Types>>::combine_lanes(states);
   }
 
   /// The tree of a row's States.

@@ -16,6 +16,9 @@ struct AnyOrder {
   /// True if sums of a part are kept in shared memory, in the place of those of an earlier row.
   static constexpr bool kKeepsSums = false;
 
+  /// True if combine_lanes(states) combines each of some States with those of the other lanes.
+  static constexpr bool kHasNodes = false;
+
   /// True if results ask for the Share of the block's part.
   static constexpr bool kKeepsShares = false;
 

@@ -33,6 +33,7 @@ struct HeldParts {
   using InPack = typename Kernel::InPack;
 
   static constexpr unsigned kMostRows = 14, kMostSlots = 64, kLinePacks = 8;
+  static constexpr unsigned kMostNodes = 64;  ///< of a row's States, if warps combine them together
   /// Rows of a call, at most, of which some may have to be summed again.
   static constexpr unsigned kMostAgain = Kernel::Order::kMaySumAgain ? 16384 : 32;
   static_assert(Kernel::kBlockThreads == Roles::kGroupThreads && sizeof(InPack) == 16);
@@ -43,6 +44,7 @@ struct HeldParts {
   ///   slots        read before arrivals at `summed` and `freed`; the bulk copy that overwrites them begins after both
   ///   of_warp[r]   read before the publisher's arrival at `combined`, without which the row is not written nor freed;
   ///                overwritten when row r + kMostRows has landed where it was
+  ///   nodes[r]     read before the arrival at `gathered` for row r + 1, without which nobody goes on to row r + 2
   ///   of_block[r]  read before `freed`; overwritten, as is
   ///   of_row[r]    the same, when the next row of its place is summed, which has landed there
   ///
@@ -57,6 +59,8 @@ struct HeldParts {
     Words<State> of_row[kMostRows];
     unsigned long long cleared;  ///< by all warps but the one that loads: the States of the block
     unsigned long long started;  ///< all blocks have cleared theirs
+    unsigned long long gathered;  ///< all nodes of a row are there
+    Words<State> nodes[2][Kernel::Order::kHasNodes ? kMostNodes : 1];
     unsigned again[kMostAgain / 32];  ///< a bit for each row that is to be summed again
   };
 
@@ -126,6 +130,7 @@ struct HeldParts {
     if (i == 0) {
       init_mbarrier(&shared.cleared, kThreads / kWarpThreads - 1);
       init_mbarrier(&shared.started, 1);
+      init_mbarrier(&shared.gathered, Roles::kCombiningWarps);
     }
     publish_mbarriers();
 #pragma unroll 1

@@ -16,6 +16,7 @@ struct HeldStates : HeldCopies<Kernel, kThreads, kTurns> {
   using Order = typename Kernel::Order;
   static constexpr unsigned kRing = 2 * kMostRows, kAgainRows = Order::kMaySumAgain ? 2 : 0;
   static constexpr unsigned kStatesAtOnce = 5;  ///< that a lane loads: all of a row, of up to 160 blocks
+  static constexpr unsigned kCombiningWarps = Roles::kCombiningWarps;
 
   /// The States of a row, of which the workspace has kRing + kAgainRows.
   __device__ TaggedState<State>* states(unsigned place) const {
@@ -49,25 +50,64 @@ struct HeldStates : HeldCopies<Kernel, kThreads, kTurns> {
     const unsigned count = Order::states_of_row(all);
 #pragma unroll 1
     for (unsigned begin = 0; begin < count; begin += kStatesAtOnce * kWarpThreads) {
-      const unsigned first = begin + lane;
       State some[kStatesAtOnce];
-      bool is_there[kStatesAtOnce];
-      unrolled<kStatesAtOnce>([&](unsigned i) {
-        some[i] = Kernel::op(all).identity();
-        is_there[i] = first + i * kWarpThreads >= count;
-      });
-      for (;;) {
-        bool is_complete = true;
-        unrolled<kStatesAtOnce>([&](unsigned i) {
-          if (!is_there[i]) is_there[i] = states[first + i * kWarpThreads].read(some[i], r + 1);
-          is_complete = is_complete && is_there[i];
-        });
-        if (__all_sync(kFullMask, is_complete)) break;  // together: shuffles of lanes that come apart are slow
-        __nanosleep(40);
-      }
+      wait_for_states<1>(some, states, begin + lane, count, r);
       state.add(some);
     }
     return state.in_all_lanes();
+  }
+
+  /// True if the States of a row are so many that the combining warps make its State together.
+  __device__ bool combine_together() const {
+    const unsigned count = Order::states_of_row(all);
+    return count > kStatesAtOnce * kWarpThreads && count <= Parts::kMostNodes * kWarpThreads;
+  }
+
+  /// The same, by all combining warps, which call it for each row. A node is that of 32 States.
+  __device__ State row_state_together(TaggedState<State>* states, unsigned r, unsigned warp, unsigned lane) const {
+    const unsigned count = Order::states_of_row(all);
+    auto* const nodes = shared.nodes[r % 2];
+#pragma unroll 1
+    for (unsigned node = warp; node * kWarpThreads < count; node += kStatesAtOnce * kCombiningWarps) {
+      State some[kStatesAtOnce];
+      wait_for_states<kCombiningWarps>(some, states, node * kWarpThreads + lane, count, r);
+      Order::combine_lanes(some);
+      unrolled<kStatesAtOnce>([&](unsigned i) {
+        const unsigned number = node + i * kCombiningWarps;
+        if (lane == 0 && number < Parts::kMostNodes) nodes[number] = some[i];
+      });
+    }
+    __syncwarp();
+    if (lane == 0) arrive(&shared.gathered);
+    wait_for_phase(&shared.gathered, r % 2);
+    State halves[2];
+    unrolled<2>([&](unsigned half) {
+      const unsigned node = half * kWarpThreads + lane;
+      halves[half] = node * kWarpThreads < count ? nodes[node].value() : Kernel::op(all).identity();
+    });
+    Order::combine_lanes(halves);
+    return Kernel::op(all).combine(halves[0], halves[1]);
+  }
+
+ private:
+  /// Loads States first, first + 32·kStride, …, those behind the last of which are the identity, when all are there.
+  template <unsigned kStride>
+  __device__ void wait_for_states(State (&some)[kStatesAtOnce], TaggedState<State>* states, unsigned first,
+                                  unsigned count, unsigned r) const {
+    bool is_there[kStatesAtOnce];
+    unrolled<kStatesAtOnce>([&](unsigned i) {
+      some[i] = Kernel::op(all).identity();
+      is_there[i] = first + i * kStride * kWarpThreads >= count;
+    });
+    for (;;) {
+      bool is_complete = true;
+      unrolled<kStatesAtOnce>([&](unsigned i) {
+        if (!is_there[i]) is_there[i] = states[first + i * kStride * kWarpThreads].read(some[i], r + 1);
+        is_complete = is_complete && is_there[i];
+      });
+      if (__all_sync(kFullMask, is_complete)) break;  // together: shuffles of lanes that come apart are slow
+      __nanosleep(40);
+    }
   }
 };
 

@@ -8,7 +8,8 @@
 //   loads      one thread starts bulk copies into chunks of the ring that are free
 //   sums       a group of warps adds up chunks that have landed; each warp has a State of the block's part
 //   publishes  a warp publishes the State of the part, or those of its runs of chunks
-//   combines   four warps, which take turns, wait for the States of all blocks and combine them
+//   combines   four warps, which take turns, or share rows that have many States, wait for the States of all blocks and
+//              combine them
 //   writes     another group writes the row from shared memory, and so frees its chunks
 //
 // Where a part is longer than the ring, its last chunks pass through slots of their own. They are copied behind the
@@ -123,15 +124,24 @@ struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
     }
     __syncwarp();
     wait_for_phase(&shared.started, 0);
-#pragma unroll 1
-    for (unsigned r = warp; r < rows; r += Roles::kCombiningWarps) {
+    const auto combine = [&](unsigned r, bool publishes, const auto& state_of) {
       wait_for_phase(shared.summed + r % kMostRows, r / kMostRows % 2);  // before that nobody needs it
-      const State of_row = row_state(states(r % kRing), r, lane);
-      if (lane == 0) {
-        shared.of_row[r % kMostRows] = of_row;
-        arrive(shared.combined + r % kMostRows);
+      const State of_row = state_of(states(r % kRing));
+      if (lane != 0 || !publishes) return;
+      shared.of_row[r % kMostRows] = of_row;
+      arrive(shared.combined + r % kMostRows);
+    };
+    if constexpr (Order::kHasNodes) {
+      if (this->combine_together()) {
+#pragma unroll 1
+        for (unsigned r = 0; r < rows; ++r)
+          combine(r, warp == 0, [&](auto* of_row) { return this->row_state_together(of_row, r, warp, lane); });
+        return;
       }
     }
+#pragma unroll 1
+    for (unsigned r = warp; r < rows; r += Roles::kCombiningWarps)
+      combine(r, true, [&](auto* of_row) { return this->row_state(of_row, r, lane); });
   }
 
   __device__ void write_rows(unsigned turn, unsigned thread) const {

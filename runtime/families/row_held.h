@@ -81,7 +81,7 @@ struct HeldRows {
   static constexpr std::int64_t kInFlightBytes = 50 * 1024;
 
   /// The static shared memory of a block, at most: mbarriers, and the States of its warps and rows.
-  static constexpr std::int64_t kMostStaticBytes = 6 * 1024;
+  static constexpr std::int64_t kMostStaticBytes = 7 * 1024;
 
   /// The ring has room for so much besides the part of a row that waits for other blocks: bytes in flight, and the
   /// chunk that is written.

@@ -472,11 +472,13 @@ TEST_F(SoftmaxResults, RowsThatAGridHoldsInPartAreRight) {
 /// Reproducible rows that a grid holds, whole and in part: runs of several chunks of the tree and of one, parts of none,
 /// rows that end in a chunk or in a pack, and scales for which all rows have to be summed again.
 TEST_F(SoftmaxResults, ReproducibleRowsThatAGridHoldsAreRight) {
-  if (!is_cuda()) {
+  const auto use_sms = [&](int count) {
+    if (is_cuda()) return;
     HostOptions options = usual_host_options();
-    options.sm_count = 3;
+    options.sm_count = count;
     device_ = make_host_device(options);
-  }
+  };
+  use_sms(3);
   const auto verify = [&](SoftmaxSpec spec, SoftmaxShape shape, bool is_log = false, int groups = 1) {
     spec.numerics = Numerics::reproducible;
     const Problem problem = is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape);
@@ -499,6 +501,10 @@ TEST_F(SoftmaxResults, ReproducibleRowsThatAGridHoldsAreRight) {
   const std::int64_t few = blocks * 6000, more = blocks * 20000;
   verify({.dtype = DType::f64, .result = DType::f32}, SoftmaxShape::rows(2, few + 1, {few + 4, few + 8}));
   verify({.dtype = DType::f16}, SoftmaxShape::rows(2, more + 9, {more + 16, more + 16}), true);
+  for (const double scale : {-300.0, 150.0, 130.0})  // most, some or few of the elements are low
+    verify({.dtype = DType::f16, .scale = scale}, SoftmaxShape::rows(5, few), false);
+  use_sms(14);  // more States of a row than a warp loads at once: warps combine them together
+  verify({.dtype = DType::f16}, SoftmaxShape::rows(3, device_->facts().sm_count * 25 * 1024));
 }
 
 /// Some rows have to be summed again, among others, and are written last; more of them than a word has bits. In place.
