@@ -60,11 +60,13 @@ struct HeldStates : HeldCopies<Kernel, kThreads, kTurns> {
   /// True if the States of a row are so many that the combining warps make its State together.
   __device__ bool combine_together() const {
     const unsigned count = Order::states_of_row(all);
-    return count > kStatesAtOnce * kWarpThreads && count <= Parts::kMostNodes * kWarpThreads;
+    return Order::kHasNodes && count > kStatesAtOnce * kWarpThreads && count <= Parts::kMostNodes * kWarpThreads;
   }
 
-  /// The same, by all combining warps, which call it for each row. A node is that of 32 States.
-  __device__ State row_state_together(TaggedState<State>* states, unsigned r, unsigned warp, unsigned lane) const {
+  /// The State of row r, by all combining warps, which call it for each row. A node is that of 32 States.
+  __device__ State row_state_together(TaggedState<State>* states, unsigned r, unsigned warp, unsigned lane) const
+    requires Order::kHasNodes
+  {
     const unsigned count = Order::states_of_row(all);
     auto* const nodes = shared.nodes[r % 2];
 #pragma unroll 1

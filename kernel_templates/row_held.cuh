@@ -124,24 +124,16 @@ struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
     }
     __syncwarp();
     wait_for_phase(&shared.started, 0);
-    const auto combine = [&](unsigned r, bool publishes, const auto& state_of) {
-      wait_for_phase(shared.summed + r % kMostRows, r / kMostRows % 2);  // before that nobody needs it
-      const State of_row = state_of(states(r % kRing));
-      if (lane != 0 || !publishes) return;
-      shared.of_row[r % kMostRows] = of_row;
-      arrive(shared.combined + r % kMostRows);
-    };
-    if constexpr (Order::kHasNodes) {
-      if (this->combine_together()) {
+    const bool together = this->combine_together();
 #pragma unroll 1
-        for (unsigned r = 0; r < rows; ++r)
-          combine(r, warp == 0, [&](auto* of_row) { return this->row_state_together(of_row, r, warp, lane); });
-        return;
+    for (unsigned r = together ? 0 : warp; r < rows; r += together ? 1 : Roles::kCombiningWarps) {
+      wait_for_phase(shared.summed + r % kMostRows, r / kMostRows % 2);  // before that nobody needs it
+      const State of_row = state_of(r, warp, lane, together);
+      if (lane == 0 && (warp == 0 || !together)) {
+        shared.of_row[r % kMostRows] = of_row;
+        arrive(shared.combined + r % kMostRows);
       }
     }
-#pragma unroll 1
-    for (unsigned r = warp; r < rows; r += Roles::kCombiningWarps)
-      combine(r, true, [&](auto* of_row) { return this->row_state(of_row, r, lane); });
   }
 
   __device__ void write_rows(unsigned turn, unsigned thread) const {
@@ -246,6 +238,13 @@ struct RowHeld : HeldStates<Kernel, kThreads, kTurns> {
   }
 
  private:
+  __device__ State state_of(unsigned r, unsigned warp, unsigned lane, bool together) const {
+    if constexpr (Order::kHasNodes) {
+      if (together) return this->row_state_together(states(r % kRing), r, warp, lane);
+    }
+    return row_state(states(r % kRing), r, lane);
+  }
+
   __device__ auto results_of(const State& of_row, unsigned place) const {
     if constexpr (Order::kKeepsShares) return Kernel::results_of(of_row, shared.of_block[place], all);
     else return Kernel::results_of(of_row, all);
