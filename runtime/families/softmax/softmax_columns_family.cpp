@@ -176,7 +176,7 @@ struct View : PolicyView<Layout> {
   bool may_be_held() const { return !in_chunks() && !is_last_resort(); }
 };
 
-constexpr std::array<PruneRule<View>, 13> kPruneRules{{
+constexpr std::array<PruneRule<View>, 14> kPruneRules{{
     kNoLaunchBounds<View, MinBlocks::unset>,
     {"the loads of a thread of few packs, or of 1024 threads, are in flight in any case",
      "NVRTC of CUDA 13.0, sm_90, 2026-11-24: none of 13 pairs of units of f32 with 1 to 4 packs changes; 8 not seen",
@@ -191,6 +191,10 @@ constexpr std::array<PruneRule<View>, 13> kPruneRules{{
      [](const View& v) { return v.lanes > 2 && !v.is_phase_matched && v.lanes > v.row_packs; }},
     {"half as many lanes have all columns", kNotMeasured,
      [](const View& v) { return v.lanes > 2 && v.is_phase_matched && v.columns_of(v.lanes / 2) >= v.columns; }},
+    {"packs of rows that begin anywhere are more than the registers of so many threads",
+     "NVRTC of CUDA 13.0, sm_90, 2026-11-27: 512 threads of 8 packs and 1024 of 4 keep 32 to 88 bytes in local memory, "
+     "bf16 and f32 of 8192 × 5001",
+     [](const View& v) { return v.is_phase_matched && v.block_threads * v.packs_per_thread >= 4096; }},
     {"short rows have too many torn packs", kPhaseMatchedRows,
      [](const View& v) { return v.is_phase_matched && v.columns < kLeastPhaseMatchedColumns; }},
     {"long rows have aligned packs wherever they begin", kPhaseMatchedRows,
