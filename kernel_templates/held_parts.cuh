@@ -44,9 +44,10 @@ struct HeldParts {
   ///   slots        read before arrivals at `summed` and `freed`; the bulk copy that overwrites them begins after both
   ///   of_warp[r]   read before the publisher's arrival at `combined`, without which the row is not written nor freed;
   ///                overwritten when row r + kMostRows has landed where it was
-  ///   nodes[r]     read before the arrival at `gathered` for row r + 1, without which nobody goes on to row r + 2
-  ///   of_block[r]  read before `freed`; overwritten, as is
-  ///   of_row[r]    the same, when the next row of its place is summed, which has landed there
+  ///   of_block[r]  read before `freed`; overwritten when the next row of its place is summed, which has landed there
+  ///   of_row[r]    the same
+  ///   nodes[r]     those of rows r, r + 2, …; read before the arrival at `gathered` for row r + 1, without which nobody
+  ///                goes on to row r + 2
   ///
   /// (racecheck of CUDA 13.0 does not follow mbarriers through a bulk copy, and reports these reuses as hazards.)
   /// Threads only read slots, so a bulk copy needs no fence between the proxies. A State of another block is found with
@@ -111,7 +112,7 @@ struct HeldParts {
     return reinterpret_cast<InPack*>(dynamic_smem) + slot * slot_packs;
 #else
     unsigned address = shared_address(dynamic_smem) + slot * slot_packs * sizeof(InPack);
-    asm("" : "+r"(address));
+    asm("" : "+r"(address));  // else the compiler makes it again for every pack
     return static_cast<InPack*>(__cvta_shared_to_generic(address));
 #endif
   }

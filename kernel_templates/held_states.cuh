@@ -76,7 +76,7 @@ struct HeldStates : HeldCopies<Kernel, kThreads, kTurns> {
       Order::combine_lanes(some);
       unrolled<kStatesAtOnce>([&](unsigned i) {
         const unsigned number = node + i * kCombiningWarps;
-        if (lane == 0 && number < Parts::kMostNodes) nodes[number] = some[i];
+        if (lane == 0 && number * kWarpThreads < count) nodes[number] = some[i];
       });
     }
     __syncwarp();

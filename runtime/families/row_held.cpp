@@ -17,9 +17,10 @@ constexpr auto kMostPartialBytes = static_cast<std::int64_t>(kWorkspaceBytes - k
 /// Leaves of the tree of a run, and of a row's States (TreeOfLanes of canonical_held_order.cuh).
 constexpr std::int64_t kMostLeaves = std::int64_t{1} << 15;
 
-/// Longer runs save States, but make parts longer, and some blocks have none then. The warp that combines a row takes
+/// Longer runs save States, but make parts longer, and some blocks have none then. A warp that combines a row takes
 /// kStatesAtOnce States at once, and as long as blocks take for 2.5 chunks of the tree: 16 rows of 3000000 f32 take
-/// softmax 311 µs with 3036 States and 179 with 396 (H100, CUDA 13.0, 2026-11-27).
+/// softmax 311 µs with 3036 States and 179 with 396 (H100, CUDA 13.0, 2026-11-27). Where four warps share a row's
+/// States, they still count: 16 rows of 4000000 f16 take 97 µs with 264 and 119 with 1980 (H200, the same).
 constexpr std::int64_t kStatesAtOnce = 160;
 std::int64_t half_chunks_of_row(std::int64_t part_chunks, std::int64_t states) {
   return 2 * part_chunks + 5 * divide_up(states, kStatesAtOnce);

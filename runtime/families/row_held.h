@@ -80,8 +80,9 @@ struct HeldRows {
   /// The loads that a block has in flight.
   static constexpr std::int64_t kInFlightBytes = 50 * 1024;
 
-  /// The static shared memory of a block, at most: mbarriers, and the States of its warps and rows.
-  static constexpr std::int64_t kMostStaticBytes = 7 * 1024;
+  /// The static shared memory of a block, at most: mbarriers; what its warps found of each row in the ring; nodes of a
+  /// row's States; and a bit for each row that may have to be summed again.
+  static constexpr std::int64_t kMostStaticBytes = 9 * 1024;
 
   /// The ring has room for so much besides the part of a row that waits for other blocks: bytes in flight, and the
   /// chunk that is written.

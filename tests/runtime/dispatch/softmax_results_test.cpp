@@ -10,6 +10,7 @@
 #include <hone/softmax.h>
 
 #include "runtime/device/host/host_device.h"
+#include "runtime/families/row_held.h"
 #include "runtime/families/softmax/softmax_base.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
@@ -503,8 +504,11 @@ TEST_F(SoftmaxResults, ReproducibleRowsThatAGridHoldsAreRight) {
   verify({.dtype = DType::f16}, SoftmaxShape::rows(2, more + 9, {more + 16, more + 16}), true);
   for (const double scale : {-300.0, 150.0, 130.0})  // most, some or few of the elements are low
     verify({.dtype = DType::f16, .scale = scale}, SoftmaxShape::rows(5, few), false);
-  use_sms(14);  // more States of a row than a warp loads at once: warps combine them together
-  verify({.dtype = DType::f16}, SoftmaxShape::rows(3, device_->facts().sm_count * 25 * 1024));
+  // More States of a row than a warp loads at once: warps combine them together.
+  use_sms(24);
+  const std::int64_t sms = device_->facts().sm_count, columns = sms * (is_cuda() ? 17 : 13) * 1024;
+  ASSERT_GT(HeldParts::of_tree(columns / 8, sms, 8, 4).states, 160);
+  verify({.dtype = DType::f16}, SoftmaxShape::rows(3, columns));
 }
 
 /// Some rows have to be summed again, among others, and are written last; more of them than a word has bits. In place.

@@ -59,15 +59,16 @@ TEST(SoftmaxCompiles, InEveryKindOfPolicyWithoutSpills) {
     }
   }
   add_units(units, softmax_problem({}, SoftmaxShape::array(std::int64_t{1} << 32)), 0, 1);
-  for (const Numerics numerics : {Numerics::fast, Numerics::reproducible}) {
-    for (const DType dtype : {DType::f16, DType::f32}) {  // one of very many policies, with code of its own
-      const Problem problem = softmax_problem({.dtype = dtype, .numerics = numerics}, SoftmaxShape::rows(4, 1 << 24));
-      const auto held = problem.family->space().parse(
-          "scope=grid combine=held ring_kib=216 row_groups=1 block_threads=1024 packs_per_thread=4 min_blocks=1");
-      ASSERT_TRUE(held);
-      units.push_back(unit_of(problem, *held));
-    }
-  }
+  // One of very many policies, with code of its own; in the fast mode calls of f64 have a larger frame.
+  const auto add_held = [&](DType dtype, Numerics numerics) {
+    const Problem problem = softmax_problem({.dtype = dtype, .numerics = numerics}, SoftmaxShape::rows(4, 1 << 24));
+    const auto held = problem.family->space().parse(
+        "scope=grid combine=held ring_kib=216 row_groups=1 block_threads=1024 packs_per_thread=4 min_blocks=1");
+    ASSERT_TRUE(held);
+    units.push_back(unit_of(problem, *held));
+  };
+  for (const DType dtype : {DType::f16, DType::f32}) add_held(dtype, Numerics::fast);
+  for (const DType dtype : {DType::f16, DType::f32, DType::f64}) add_held(dtype, Numerics::reproducible);
 
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
