@@ -28,7 +28,6 @@ struct CanonicalSoftmaxHeld {
   using Op = CanonicalCombine<SoftmaxSum<Types>>;
   using Weight = SoftmaxWeight<Types>;
   using Guess = SoftmaxWeight<Types, typename Types::GuessedPowers>;
-  using Heaviest = HeaviestElement<Types>;
   using Rows = CanonicalHeldRows<Types, kBlockThreads>;
   using Order = CanonicalHeldOrder<Types, Rows>;
 

@@ -16,7 +16,6 @@ struct HeldStates : HeldCopies<Kernel, kThreads, kTurns> {
   using Order = typename Kernel::Order;
   static constexpr unsigned kRing = 2 * kMostRows, kAgainRows = Order::kMaySumAgain ? 2 : 0;
   static constexpr unsigned kStatesAtOnce = 5;  ///< that a lane loads: all of a row, of up to 160 blocks
-  static constexpr unsigned kCombiningWarps = Roles::kCombiningWarps;
 
   /// The States of a row, of which the workspace has kRing + kAgainRows.
   __device__ TaggedState<State>* states(unsigned place) const {
@@ -70,12 +69,12 @@ struct HeldStates : HeldCopies<Kernel, kThreads, kTurns> {
     const unsigned count = Order::states_of_row(all);
     auto* const nodes = shared.nodes[r % 2];
 #pragma unroll 1
-    for (unsigned node = warp; node * kWarpThreads < count; node += kStatesAtOnce * kCombiningWarps) {
+    for (unsigned node = warp; node * kWarpThreads < count; node += kStatesAtOnce * Roles::kCombiningWarps) {
       State some[kStatesAtOnce];
-      wait_for_states<kCombiningWarps>(some, states, node * kWarpThreads + lane, count, r);
+      wait_for_states<Roles::kCombiningWarps>(some, states, node * kWarpThreads + lane, count, r);
       Order::combine_lanes(some);
       unrolled<kStatesAtOnce>([&](unsigned i) {
-        const unsigned number = node + i * kCombiningWarps;
+        const unsigned number = node + i * Roles::kCombiningWarps;
         if (lane == 0 && number * kWarpThreads < count) nodes[number] = some[i];
       });
     }

@@ -503,7 +503,7 @@ TEST_F(SoftmaxResults, ReproducibleRowsThatAGridHoldsAreRight) {
   verify({.dtype = DType::f64, .result = DType::f32}, SoftmaxShape::rows(2, few + 1, {few + 4, few + 8}));
   verify({.dtype = DType::f16}, SoftmaxShape::rows(2, more + 9, {more + 16, more + 16}), true);
   for (const double scale : {-300.0, 150.0, 130.0})  // most, some or few of the elements are low
-    verify({.dtype = DType::f16, .scale = scale}, SoftmaxShape::rows(5, few), false);
+    verify({.dtype = DType::f16, .scale = scale}, SoftmaxShape::rows(5, few));
   // More States of a row than a warp loads at once: warps combine them together.
   use_sms(24);
   const std::int64_t sms = device_->facts().sm_count, columns = sms * (is_cuda() ? 17 : 13) * 1024;
