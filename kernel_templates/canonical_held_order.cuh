@@ -4,6 +4,9 @@
 // the rings, and publishes the trees of runs of 2^run_levels of them. Each of these States has the heaviest element of
 // all of the part: such elements may be combined in any order.
 //
+// A row that begins within a pack has a pack more: tree chunks are counted from the pack that it begins in, and share
+// the packs between them. They are turned as in RowPacks, and the pack is written with the chunk that it begins.
+//
 // Sums are kept of as many rows as the ring has parts, rounded up to a power of two. Those of row r are read before r
 // is written, and the first chunk of the row that they make room for lands where one of r was.
 #pragma once
@@ -13,29 +16,45 @@
 
 namespace hone {
 
-/// The packs first, first + kThreads, … < end of a row, and the elements behind its last pack, for one thread.
+/// The whole packs first, first + kThreads, … < end of a row, and the elements around them, for one thread.
 template <class Types, unsigned kThreads>
 struct CanonicalHeldRow {
   using Index = typename Types::Index;
   using InPack = typename Types::InPack;
+  using OutPack = typename Types::OutPack;
+  static constexpr unsigned kPack = Types::kPack;
 
   const typename Types::In* in;
   typename Types::Out* out;
   Index columns;
   unsigned thread;
-  Index first = thread, end = columns / Types::kPack;
-  unsigned singles = static_cast<unsigned>(columns % Types::kPack);
+  unsigned head = Types::kIsAligned ? 0 : at_most(columns, elements_before_alignment<sizeof(InPack)>(in));
+  Index first = thread, end = (columns - head) / kPack;
+  unsigned singles = head + static_cast<unsigned>((columns - head) % kPack);
 
-  __device__ const InPack* address(Index p) const { return reinterpret_cast<const InPack*>(in) + p; }
+  __device__ const InPack* address(Index p) const { return reinterpret_cast<const InPack*>(in + head) + p; }
   __device__ InPack load(Index p) const { return *address(p); }
+  __device__ void store(Index p, const OutPack& pack) const {
+    auto* const to = reinterpret_cast<OutPack*>(out + head) + p;
+    if (Types::kIsAligned || elements_behind_alignment<sizeof(OutPack)>(out + head) == 0) store_streaming(to, pack);
+    else unrolled<kPack>([&](unsigned e) { reinterpret_cast<typename Types::Out*>(to)[e] = pack[e]; });
+  }
 
-  /// Parts begin with chunks, not with lines of the output.
+  /// Elements before the row, of the pack that it begins in.
+  __device__ unsigned before() const {
+    return Types::kIsAligned ? 0 : elements_behind_alignment<sizeof(InPack)>(in);
+  }
+
+  /// Parts begin with tree chunks, not with lines of the output: the first with the pack that the row begins in.
   template <unsigned>
-  __device__ unsigned packs_behind_line() const { return 0; }
+  __device__ unsigned packs_behind_line() const { return before() > 0 ? 1 : 0; }
+
+  /// The tree chunks from the first one on, of which all packs are whole but for the one that the row begins in.
+  __device__ Index whole_tree_chunks() const { return (columns - head) / kChunkElements<typename Types::In>; }
 
   __device__ void write_singles(const auto& results) const {
     if (thread >= singles) return;
-    const Index i = columns - columns % Types::kPack + thread;
+    const Index i = thread < head ? thread : columns - singles + thread;
     out[i] = results.of(in[i]);
   }
 };
@@ -51,6 +70,7 @@ struct CanonicalHeldRows {
   using Row = CanonicalHeldRow<Types, kThreads>;
   static constexpr unsigned kTreeChunk = kChunkElements<typename Types::In>;
   static constexpr unsigned kTreeChunkPacks = kTreeChunk / Types::kPack;
+  static constexpr unsigned kPaddingPacks = Types::kIsAligned ? 0 : 8;
 
   const Arguments& arguments;
   unsigned rows = static_cast<unsigned>(arguments.rows);
@@ -69,9 +89,6 @@ struct CanonicalHeldRows {
     const Index first = static_cast<Index>(blockIdx.x) * part_tree_chunks();
     return chunks < first ? 0 : at_most(chunks - first, part_tree_chunks());
   }
-  __device__ unsigned whole_tree_chunks() const {
-    return of_part(static_cast<Index>(arguments.columns) / kTreeChunk);
-  }
   __device__ unsigned tree_chunks() const {
     return of_part((static_cast<Index>(arguments.columns) + kTreeChunk - 1) / kTreeChunk);
   }
@@ -79,7 +96,7 @@ struct CanonicalHeldRows {
   /// Where the sums of the block's tree chunks of row r are.
   __device__ Acc* chunk_sums(unsigned r) const {
     const unsigned slots = arguments.slots + arguments.passing_slots;
-    return reinterpret_cast<Acc*>(dynamic_smem + slots * arguments.slot_packs * sizeof(InPack)) +
+    return reinterpret_cast<Acc*>(dynamic_smem + slots * (arguments.slot_packs + kPaddingPacks) * sizeof(InPack)) +
            (r & (arguments.kept_rows - 1)) * part_tree_chunks();
   }
 };
@@ -139,6 +156,7 @@ struct CanonicalHeldOrder {
   using Heaviest = HeaviestElement<Types>;
   using Weight = SoftmaxWeight<Types>;
   static constexpr bool kMaySumAgain = true, kKeepsSums = true, kHasNodes = true, kKeepsShares = true;
+  static constexpr unsigned kPaddingPacks = Rows::kPaddingPacks;
 
   /// A lane combines neighbours first, and then a warp those of its lanes.
   static constexpr unsigned kLaneLevels = 3, kOfLane = 1 << kLaneLevels, kWarpLevels = kLaneLevels + 5;

@@ -13,8 +13,7 @@
 //   CanonicalSoftmaxRows    (canonical_softmax_rows.cuh) rows of any length are read twice.
 //
 // May be in place. Constraints: kBlockThreads is a power of two; rows begin at multiples of kPack elements in both
-// arrays, or, without Types::kIsAligned, anywhere, but not where a grid holds them; what lanes or shared memory hold is
-// whole rows; kChunks · kPack ≤ 32.
+// arrays, or, without Types::kIsAligned, anywhere; what lanes or shared memory hold is whole rows; kChunks · kPack ≤ 32.
 #pragma once
 
 #include "canonical_softmax_long.cuh"

@@ -3,7 +3,7 @@
 // Chunks are those of row_held.cuh, and made of whole tree chunks (canonical_held_order.cuh). A warp sums one at a time.
 // Rows whose weights are relative to another power of two than was guessed are summed again.
 //
-// Constraints: those of canonical_softmax.cuh but for the length; packs of 16 bytes.
+// Constraints: those of canonical_softmax.cuh but for the length; packs of 16 bytes; a slot has whole tree chunks.
 #pragma once
 
 #include "canonical_held_order.cuh"
@@ -22,7 +22,6 @@ struct CanonicalSoftmaxHeld {
   using Index = typename Types::Index;
   using Arguments = typename Types::Arguments;
   using InPack = typename Types::InPack;
-  using OutPack = typename Types::OutPack;
   using Row = CanonicalHeldRow<Types, kBlockThreads>;
   using State = typename SoftmaxSum<Types>::State;
   using Op = CanonicalCombine<SoftmaxSum<Types>>;
@@ -58,10 +57,10 @@ struct CanonicalSoftmaxHeld {
   static __device__ Op op(const Rows&) { return {}; }
 
   static __device__ Sums sums_of_part(const Row& part, unsigned r, const Rows& all) {
-    return sums_of_last(part, r, all, all.guessed());
+    return sums_of_torn(part, r, all, all.guessed());
   }
   static __device__ Sums sums_of_part(const Row& part, unsigned r, const Rows& all, const State& known) {
-    return sums_of_last(part, r, all, Weight(known.heaviest, all.factor()).powers);
+    return sums_of_torn(part, r, all, Weight(known.heaviest, all.factor()).powers);
   }
 
   template <unsigned>
@@ -106,6 +105,9 @@ struct CanonicalSoftmaxHeld {
   /// It costs as many instructions for a pair of 16-bit floats as for another element. The logarithm weighs once.
   static constexpr bool kFindsLow = kIsFloat16<In> && !Types::kLog;
 
+  /// Tree chunks at the end of a row, at most, of which elements are in a pack that is not whole.
+  static constexpr unsigned kMostTorn = Types::kIsAligned ? 1 : 2;
+
   template <class AnyWeight>
   static __device__ Results<AnyWeight> results_with(const AnyWeight& weight, const State& of_row, bool has_low) {
     return {weight, weight.norm(of_row.sum), has_low};
@@ -129,39 +131,66 @@ struct CanonicalSoftmaxHeld {
     }
   }
 
-  /// The last tree chunk of a row, if that is not whole, comes from memory: elements behind the last pack are not held.
+  /// Tree chunks that have elements in no whole pack come from memory, since those are not held: the first one of a row
+  /// that begins within a pack, and the last one or two.
   template <class AnyPowers>
-  static __device__ Sums sums_of_last(const Row& part, unsigned r, const Rows& all, const AnyPowers& powers) {
-    const unsigned before = r * all.part_tree_chunks() % kWarps, warp = part.thread / kWarpThreads;
-    Sums sums{{}, {}, all.chunk_sums(r), warp < before ? warp + kWarps - before : warp - before};
-    const unsigned at = all.whole_tree_chunks(), left = static_cast<unsigned>(part.columns % kTreeChunk);
-    if (at == all.tree_chunks() || (before + at) % kWarps != warp) return sums;
+  static __device__ Sums sums_of_torn(const Row& part, unsigned r, const Rows& all, const AnyPowers& powers) {
+    const unsigned dealt = r * all.part_tree_chunks() % kWarps, warp = part.thread / kWarpThreads;
+    Sums sums{{}, {}, all.chunk_sums(r), warp < dealt ? warp + kWarps - dealt : warp - dealt};
+    unsigned at = all.of_part(part.whole_tree_chunks());
+    if (part.head > 0 && blockIdx.x == 0 && at > 0 && sums.next == 0) {
+      add_from_memory(sums, part, 0, all, powers);
+      sums.next = kWarps;
+    }
+#pragma unroll 1
+    for (unsigned i = 0; i < kMostTorn && at < all.tree_chunks(); ++i, ++at)
+      if ((dealt + at) % kWarps == warp) add_from_memory(sums, part, at, all, powers);
+    return sums;
+  }
+
+  template <class AnyPowers>
+  static __device__ void add_from_memory(Sums& sums, const Row& part, unsigned at, const Rows& all,
+                                         const AnyPowers& powers) {
+    const Index first = (static_cast<Index>(blockIdx.x) * all.part_tree_chunks() + at) * kTreeChunk;
+    const unsigned count = at_most(part.columns - first, kTreeChunk);
     HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false> held;
-    held.load(part.in + (part.columns - left), left, all.factor(), {}, powers);
+    held.load(part.in + first, count, all.factor(), all.arguments.input, powers);
     look_at(sums, held.packs, all, powers);
     Acc values[kPack];
-    held.weigh(values, left, powers);
+    held.weigh(values, count, powers);
     keep(sums, part, at, values);
-    return sums;
   }
 
   /// Sums the whole tree chunks of a chunk that are the warp's. Chunks of a row come in order.
   template <class AnyPowers>
   static __device__ void add_tree_chunks(Sums& sums, const auto& chunk, const Rows& all, const AnyPowers& powers) {
-    const Index part = static_cast<Index>(blockIdx.x) * all.part_tree_chunks(), behind = chunk.end / kTreeChunkPacks;
+    const Index part = static_cast<Index>(blockIdx.x) * all.part_tree_chunks(), behind = tree_chunks_to_end(chunk);
     const auto end = static_cast<unsigned>(behind < part ? 0 : behind - part);
+    const unsigned lane = chunk.thread % kWarpThreads;
+    [[maybe_unused]] const PackMask<InPack> of_next =
+        PackMask<InPack>::of_first(lane == 0 ? chunk.before() * sizeof(In) : 0);
 #pragma unroll 1
     for (; sums.next < end; sums.next += kWarps) {
-      const Index first = (part + sums.next) * kTreeChunkPacks + chunk.thread % kWarpThreads;
+      const Index first = (part + sums.next) * kTreeChunkPacks - (chunk.before() > 0 ? 1 : 0);
       HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false, true> held;
       unrolled<kTreeChunkPacks / kWarpThreads>(
-          [&](unsigned u) { held.packs[u] = chunk.load(first + u * kWarpThreads); });
+          [&](unsigned u) { held.packs[u] = chunk.load(first + lane + u * kWarpThreads); });
+      if constexpr (!Types::kIsAligned)
+        held.packs[0] = of_next.joined(chunk.load(chunk.before() > 0 ? first + kTreeChunkPacks : first),
+                                       held.packs[0]);
       powers.turn(held.packs);
       look_at(sums, held.packs, all, powers);
       Acc values[kPack];
       held.weigh(values, kTreeChunk, powers);
       keep(sums, chunk, sums.next, values);
     }
+  }
+
+  /// The tree chunks of a row up to the end of a chunk of whose packs all are there.
+  static __device__ Index tree_chunks_to_end(const auto& chunk) {
+    if constexpr (Types::kIsAligned) return chunk.end / kTreeChunkPacks;
+    const Index behind = (chunk.end + (chunk.before() > 0 ? 1 : 0)) / kTreeChunkPacks;
+    return behind < chunk.whole_tree_chunks() ? behind : chunk.whole_tree_chunks();
   }
 
   static __device__ void keep(const Sums& sums, const Row& row, unsigned at, Acc (&values)[kPack]) {
@@ -182,9 +211,7 @@ struct CanonicalSoftmaxHeld {
     InPack tile[kPacks];
     unrolled<kPacks>([&](unsigned u) { tile[u] = chunk.load(p + u * kBlockThreads); });
     weight.powers.turn(tile);
-    unrolled<kPacks>([&](unsigned u) {
-      store_streaming(reinterpret_cast<OutPack*>(chunk.out) + (p + u * kBlockThreads), weight.results(tile[u], norm));
-    });
+    unrolled<kPacks>([&](unsigned u) { chunk.store(p + u * kBlockThreads, weight.results(tile[u], norm)); });
   }
 };
 

@@ -65,7 +65,7 @@ struct RowPacks {
   }
 
   /// True if some lane has an element of pack u.
-  __device__ bool has_any(unsigned u, unsigned columns) const { return kIsWhole || place(u) < behind(columns); }
+  __device__ bool has_any(unsigned u, unsigned columns) const { return kAreAllThere || place(u) < behind(columns); }
 
   /// Stores result(u, e) for element e of each pack u that is there, after take(u).
   template <class Take, class Result>

@@ -52,11 +52,15 @@ struct HeldCopies : HeldParts<Kernel, kThreads, kTurns> {
         }
         wait_for_phase(shared.freed + copy.slot(), copy.phase());
         const Index begin = part.begin + copy.chunk() * arguments.slot_packs;
-        const Index end = begin + arguments.slot_packs < part.end ? begin + arguments.slot_packs : part.end;
+        Index end = begin + arguments.slot_packs < part.end ? begin + arguments.slot_packs : part.end;
+        if constexpr (Kernel::Order::kPaddingPacks > 0) {
+          const Index behind = part.row.end + part.before;
+          if (part.before > 0 && end < behind && !copy.is_again()) ++end;  // the next chunk's first pack
+        }
         const Index first = begin < part.before ? part.before : begin;
         unsigned long long* const landed = shared.landed + copy.slot();
         if (first < end)
-          arrive_with_bulk_copy(Parts::packs_of(copy.slot(), arguments.slot_packs) + (first - begin),
+          arrive_with_bulk_copy(this->packs_of(copy.slot()) + (first - begin),
                                 part.row.address(first - part.before),
                                 static_cast<unsigned>(end - first) * sizeof(InPack), landed,
                                 copy.is_last_use() ? last_use : reuse);

@@ -107,11 +107,12 @@ struct HeldParts {
   Rows all{arguments};
   unsigned rows = static_cast<unsigned>(all.rows);
 
-  static __device__ InPack* packs_of(unsigned slot, unsigned slot_packs) {
+  __device__ InPack* packs_of(unsigned slot) const {
+    const unsigned first = slot * (arguments.slot_packs + Kernel::Order::kPaddingPacks);
 #ifdef HONE_HOST_DEVICE
-    return reinterpret_cast<InPack*>(dynamic_smem) + slot * slot_packs;
+    return reinterpret_cast<InPack*>(dynamic_smem) + first;
 #else
-    unsigned address = shared_address(dynamic_smem) + slot * slot_packs * sizeof(InPack);
+    unsigned address = shared_address(dynamic_smem) + first * sizeof(InPack);
     asm("" : "+r"(address));  // else the compiler makes it again for every pack
     return static_cast<InPack*>(__cvta_shared_to_generic(address));
 #endif
@@ -170,7 +171,7 @@ struct HeldParts {
 
   __device__ Chunk landed_chunk(const Part& part, unsigned c, unsigned thread, unsigned slot, unsigned phase) const {
     wait_for_phase(shared.landed + slot, phase);
-    return chunk(part, c, thread, packs_of(slot, arguments.slot_packs));
+    return chunk(part, c, thread, packs_of(slot));
   }
 
   __device__ unsigned passing_chunks() const { return arguments.chunks - arguments.held_chunks; }

@@ -34,11 +34,15 @@ HeldParts HeldParts::of_lines(std::int64_t row_packs, std::int64_t blocks) {
 }
 
 HeldParts HeldParts::of_tree(std::int64_t row_packs, std::int64_t blocks, std::int64_t state_bytes,
-                             std::int64_t sum_bytes) {
+                             std::int64_t sum_bytes, bool is_aligned) {
   const std::int64_t least = divide_up(row_packs, blocks * kTreeChunkPacks);
   const auto in_runs = [&](int levels) { return divide_up(least, std::int64_t{1} << levels) << levels; };
   const auto states = [&](int levels) { return blocks * (in_runs(levels) >> levels); };
-  HeldParts parts{.packs = 0, .unit_packs = kTreeChunkPacks, .states = 0, .bytes_of_tree_chunk = sum_bytes};
+  HeldParts parts{.packs = 0,
+                  .unit_packs = kTreeChunkPacks,
+                  .states = 0,
+                  .bytes_of_tree_chunk = sum_bytes,
+                  .padding_packs = is_aligned ? 0 : kLinePacks};
   parts.state_rows += 2;
   const std::int64_t most = std::min(kMostLeaves, kMostPartialBytes / (parts.state_rows * 2 * state_bytes));
   while (states(parts.run_levels) > most && std::int64_t{1} << parts.run_levels < least) ++parts.run_levels;
@@ -51,16 +55,18 @@ HeldParts HeldParts::of_tree(std::int64_t row_packs, std::int64_t blocks, std::i
 }
 
 std::int64_t HeldParts::slot_packs(std::int64_t ring_bytes) const {
-  const bool has_room = packs * kPackBytes <= ring_bytes;
-  for (std::int64_t chunks = divide_up(packs, has_room ? kChunkPacks : most_passing_packs(ring_bytes));; ++chunks) {
-    const std::int64_t slot = whole_units(divide_up(packs, chunks));
-    if (!has_room || slot == unit_packs || divide_up(packs, slot) * slot * kPackBytes <= ring_bytes) return slot;
+  const auto slot_of = [&](std::int64_t chunks) { return whole_units(divide_up(packs, chunks)); };
+  for (std::int64_t chunks = divide_up(packs, kChunkPacks); packs * kPackBytes <= ring_bytes; ++chunks) {
+    const std::int64_t slot = slot_of(chunks);
+    if (divide_up(packs, slot) * slot_bytes(slot) <= ring_bytes) return slot;
+    if (slot == unit_packs) break;
   }
+  return slot_of(divide_up(packs, most_passing_packs(ring_bytes)));
 }
 
 std::int64_t HeldParts::most_passing_packs(std::int64_t ring_bytes) const {
   if (!is_of_tree()) return 2 * 13 * 32;
-  const std::int64_t third = ring_bytes / (3 * kPackBytes) / kTreeChunkPacks * kTreeChunkPacks;
+  const std::int64_t third = (ring_bytes / (3 * kPackBytes) - padding_packs) / kTreeChunkPacks * kTreeChunkPacks;
   return std::clamp(third, kTreeChunkPacks, kChunkPacks);
 }
 
@@ -83,10 +89,10 @@ void HeldRows::add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads
       "using Held = hone::RowHeld<Kernel, {}, {}, {}>;\n"
       "static_assert(Held::kMostRows == {} && Held::kRing + Held::kAgainRows == {} && Held::kMostSlots == {} &&\n"
       "                  Held::kLinePacks == {} && (Held::kAgainRows == 0 || Held::kMostAgain == {}) &&\n"
-      "                  sizeof(Held::Shared) <= {},\n"
+      "                  Held::Order::kPaddingPacks == {} && sizeof(Held::Shared) <= {},\n"
       "              \"host and device disagree\");\n",
       block_threads, row_groups, loads, kMostRows, parts.state_rows, kMostSlots, HeldParts::kLinePacks, kMostAgain,
-      kMostStaticBytes);
+      parts.padding_packs, kMostStaticBytes);
   unit.entries.push_back(kernel_entry("Held::run", block_threads, min_blocks));
 }
 

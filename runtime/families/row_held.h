@@ -31,19 +31,21 @@ struct HeldParts {
   std::int64_t state_rows = 28;          ///< whose States a workspace has (kRing + kAgainRows of held_states.cuh)
   int run_levels = 0;                    ///< of a tree: each State is that of 2^run_levels of its chunks
   std::int64_t bytes_of_tree_chunk = 0;  ///< in shared memory, behind the ring
+  std::int64_t padding_packs = 0;        ///< of a slot of a ring (kPaddingPacks of held_order.cuh)
 
   /// Whole lines. A row may begin within one.
   static HeldParts of_lines(std::int64_t row_packs, std::int64_t blocks);
 
-  /// Whole runs of chunks of the rows' canonical tree.
+  /// Whole runs of chunks of the rows' canonical tree, which share packs unless rows are aligned.
   static HeldParts of_tree(std::int64_t row_packs, std::int64_t blocks, std::int64_t state_bytes,
-                           std::int64_t sum_bytes);
+                           std::int64_t sum_bytes, bool is_aligned);
 
   bool is_of_tree() const { return bytes_of_tree_chunk > 0; }
 
   /// Packs of a chunk of a part. Where a ring has room for the part, it has slots for all of its chunks.
   std::int64_t slot_packs(std::int64_t ring_bytes) const;
 
+  std::int64_t slot_bytes(std::int64_t chunk_packs) const { return (chunk_packs + padding_packs) * kPackBytes; }
   std::int64_t whole_units(std::int64_t of_packs) const { return divide_up(of_packs, unit_packs) * unit_packs; }
 
   /// Rows of which a block keeps the sums of the tree's chunks, at most: as many as a ring of so many packs has parts,
@@ -101,7 +103,7 @@ struct HeldRows {
   std::int64_t ring_bytes = ring_kib * 1024 - parts.bytes_behind_ring(ring_kib * 1024);
   std::int64_t slot_packs = parts.slot_packs(ring_bytes);
   std::int64_t chunks = divide_up(part_packs, slot_packs);  ///< of a part
-  std::int64_t slot_bytes = slot_packs * kPackBytes;
+  std::int64_t slot_bytes = parts.slot_bytes(slot_packs);
   std::int64_t slots = std::min({ring_bytes / slot_bytes, kMostRows * chunks, kMostSlots});
 
   /// Chunks of a part that are held until they are written; the others pass through slots of their own, twice.

@@ -153,8 +153,7 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
 Reason CanonicalSoftmax::held_is_valid(const DeviceFacts& facts) const {
   const HeldRows longest = held_rows(last_of(problem, 1), facts.sm_count);
   return first_reason(
-      {reason_if(!is_aligned || pack * traits.in_bytes != HeldRows::kPackBytes,
-                 "held are rows of whole packs of 16 bytes"),
+      {reason_if(pack * traits.in_bytes != HeldRows::kPackBytes, "held are rows of packs of 16 bytes"),
        reason_if(packs_per_thread != 4, "a warp takes a chunk of a row that is held at a time"),
        HeldRows::check_block(block_threads),
        longest.is_valid(facts, last_of(problem, 0), static_cast<std::int64_t>(traits.state_bytes()))});
@@ -163,7 +162,8 @@ Reason CanonicalSoftmax::held_is_valid(const DeviceFacts& facts) const {
 HeldRows CanonicalSoftmax::held_rows(std::int64_t of_columns, std::int64_t blocks) const {
   const std::int64_t packs = at_least_one(divide_up(of_columns, pack));
   const auto sum_bytes = static_cast<std::int64_t>(info(traits.accumulator).size_bytes);
-  return {packs, blocks, ring_kib, row_groups, HeldParts::of_tree(packs, blocks, 2 * sum_bytes, sum_bytes)};
+  return {packs, blocks, ring_kib, row_groups,
+          HeldParts::of_tree(packs, blocks, 2 * sum_bytes, sum_bytes, is_aligned)};
 }
 
 Reason CanonicalSoftmax::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) {

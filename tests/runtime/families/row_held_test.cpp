@@ -35,8 +35,11 @@ std::string fault_of(const HeldRows& held) {
     return "nothing passes";
   if (held.parts.is_of_tree() && held.are_held_whole() && held.kept_rows() * held.chunks < held.held_slots)
     return "sums are of fewer rows than the ring has";
-  if (held.part_packs * HeldRows::kPackBytes <= held.ring_bytes && held.chunks <= HeldRows::kMostSlots &&
+  if (held.chunks * held.slot_bytes <= held.ring_bytes && held.chunks <= HeldRows::kMostSlots &&
       !held.are_held_whole())
+    return "chunks that the ring has room for are not held";
+  if (held.parts.padding_packs == 0 && held.part_packs * HeldRows::kPackBytes <= held.ring_bytes &&
+      held.chunks <= HeldRows::kMostSlots && !held.are_held_whole())
     return "a part that the ring has room for is not held whole";
   return {};
 }
@@ -51,7 +54,8 @@ TEST(RowHeld, EveryDivisionThatFitsWorks) {
     const std::int64_t ring_kib = std::array{216, 88, 32}[static_cast<std::size_t>(below(3))];
     const std::int64_t sum_bytes = std::array{0, 4, 8}[static_cast<std::size_t>(below(3))];
     const HeldParts parts = sum_bytes == 0 ? HeldParts::of_lines(row_packs, blocks)
-                                           : HeldParts::of_tree(row_packs, blocks, 2 * sum_bytes, sum_bytes);
+                                           : HeldParts::of_tree(row_packs, blocks, 2 * sum_bytes, sum_bytes,
+                                                                turn % 3 == 0);
     const HeldRows held{row_packs, blocks, ring_kib, static_cast<std::int32_t>(1 + below(2)), parts};
     if (!held.fit()) continue;
     ++fitting;

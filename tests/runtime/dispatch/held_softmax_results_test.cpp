@@ -1,0 +1,176 @@
+// Softmax of rows that a grid holds in shared memory (row_held.cuh), on a real device. Policies are launched directly,
+// with smaller rings than they would have: parts of many chunks and of none, more rows than a ring holds.
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <hone/softmax.h>
+
+#include "runtime/device/host/host_device.h"
+#include "runtime/families/row_held.h"
+#include "tests/runtime/support/device_fixture.h"
+#include "tests/runtime/support/verify_in_grids.h"
+#include "tests/support/share.h"
+
+namespace hone {
+namespace {
+
+class HeldSoftmaxResults : public DeviceTest {
+ protected:
+  /// The blocks of the host device run at once, one on each of its SMs.
+  void use_sms(int count) {
+    if (is_cuda()) return;
+    HostOptions options = usual_host_options();
+    options.sm_count = count;
+    device_ = make_host_device(options);
+  }
+
+  /// Runs a policy on all that winners are verified on.
+  void verify(const Problem& problem, const std::string& policy_text) {
+    const std::optional<Policy> policy = problem.family->space().parse(policy_text);
+    ASSERT_TRUE(policy) << policy_text;
+    ASSERT_EQ(problem.family->is_valid(problem, *policy, device_->facts()).text(), "") << to_string(problem);
+    expect_policies_right(device_, problem, {*policy}, {});
+  }
+
+  /// Reproducible rows, by groups of warps of a block of 512 threads. Each call is a case of the share.
+  void verify_reproducible(SoftmaxSpec spec, const SoftmaxShape& shape, bool is_log = false, int groups = 1) {
+    if (!test::in_share(cases_++)) return;
+    spec.numerics = Numerics::reproducible;
+    verify(is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape),
+           fmt::format("scope=grid combine=held ring_kib=32 row_groups={} block_threads=512 packs_per_thread=4 "
+                       "min_blocks=1", groups));
+  }
+
+  std::size_t cases_ = 0;
+};
+
+/// States that the workspace keeps several times over, and rows that begin anywhere.
+TEST_F(HeldSoftmaxResults, RowsAreRight) {
+  use_sms(3);
+  const std::string held = "scope=grid combine=held ring_kib=32 row_groups=", one = "1 block_threads=",
+                    two = "2 block_threads=", three = "3 block_threads=", loads = " packs_per_thread=";
+  verify(softmax_problem({}, SoftmaxShape::rows(5, 20000)), held + one + "512" + loads + "2 min_blocks=1");
+  verify(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(70, 1001, {1003, 1002})),
+         held + one + "512" + loads + "4 min_blocks=1");
+  verify(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(71, 1001, {1003, 1002})),
+         held + two + "512" + loads + "4 min_blocks=1");
+  verify(log_softmax_problem({.dtype = DType::f16}, SoftmaxShape::rows(43, 2001)),
+         held + three + "512" + loads + "2 min_blocks=1");
+  verify(softmax_problem({}, SoftmaxShape::rows(9, 10000)), held + two + "1024" + loads + "2 min_blocks=1");
+  verify(softmax_problem({.dtype = DType::f64, .result = DType::bf16}, SoftmaxShape::rows(3, 6001)),
+         held + one + "512" + loads + "2 min_blocks=1");
+  verify(softmax_problem({}, SoftmaxShape::rows(33, 17)), held + one + "1024" + loads + "1 min_blocks=1");
+  verify(softmax_problem({}, SoftmaxShape::rows(1, 17)), held + two + "1024" + loads + "1 min_blocks=1");
+}
+
+/// Rows that are longer than all SMs hold together, by little and by far, of which blocks read the rest twice.
+TEST_F(HeldSoftmaxResults, RowsThatAreHeldInPartAreRight) {
+  use_sms(3);
+  const std::int64_t blocks = device_->facts().sm_count;
+  const auto verify_rows = [&](const SoftmaxSpec& spec, std::int64_t rows, std::int64_t kib_of_block,
+                               std::int64_t more, Pitches pitches = {0, 0}) {
+    const std::int64_t columns =
+        blocks * kib_of_block * 1024 / static_cast<std::int64_t>(info(spec.dtype).size_bytes) + more;
+    if (pitches[0] != 0) pitches = {columns + pitches[0], columns + pitches[1]};
+    verify(log_softmax_problem(spec, SoftmaxShape::rows(rows, columns, pitches)),
+           "scope=grid combine=held ring_kib=32 row_groups=1 block_threads=512 packs_per_thread=2 min_blocks=1");
+  };
+  verify_rows({}, 3, 32, 64);                            // a chunk more than they hold
+  verify_rows({.dtype = DType::f16}, 3, 33, 1, {3, 2});  // rows begin anywhere
+  verify_rows({}, 7, 45, 5);                             // most of a row is read twice
+  verify_rows({.dtype = DType::f64, .result = DType::bf16}, 2, 50, 3);
+}
+
+/// Rows that are held whole and in part: runs of several chunks of the tree and of one, parts of none, rows that end in
+/// a chunk or in a pack, and scales for which all rows have to be summed again.
+TEST_F(HeldSoftmaxResults, ReproducibleRowsAreRight) {
+  use_sms(3);
+  const std::int64_t blocks = device_->facts().sm_count;
+  verify_reproducible({}, SoftmaxShape::rows(5, 16384));
+  verify_reproducible({}, SoftmaxShape::rows(33, 20), true);
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(31, 2304), false, 2);
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(43, 2304), false, 3);
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(4, 9001, {9008, 9008}));  // ends in a pack
+  verify_reproducible({.scale = 300}, SoftmaxShape::rows(19, 3002, {3004, 3008}), false, 2);
+  // All but the sums' room of a ring.
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(2, blocks * 15 * 1024 - 80));
+  verify_reproducible({.scale = -300}, SoftmaxShape::rows(2, blocks * 10000));  // held in part
+  const std::int64_t few = blocks * 6000, more = blocks * 20000;
+  verify_reproducible({.dtype = DType::f64, .result = DType::f32},
+                      SoftmaxShape::rows(2, few + 1, {few + 4, few + 8}));
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(2, more + 9, {more + 16, more + 16}), true);
+  for (const double scale : {-300.0, 150.0, 130.0})  // most, some or few of the elements are low
+    verify_reproducible({.dtype = DType::f16, .scale = scale}, SoftmaxShape::rows(5, few));
+  // More States of a row than a warp loads at once: warps combine them together.
+  use_sms(24);
+  const std::int64_t sms = device_->facts().sm_count, columns = sms * (is_cuda() ? 17 : 13) * 1024;
+  ASSERT_GT(HeldParts::of_tree(columns / 8, sms, 8, 4, true).states, 160);
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(3, columns));
+}
+
+/// Chunks of the tree share packs in rows that begin anywhere. Rows end around the last element of a chunk, in the pack
+/// that it shares with the next one; results are out of step with elements; rows are held whole and in part, by several
+/// groups of warps, and summed again.
+TEST_F(HeldSoftmaxResults, ReproducibleRowsMayBeginAnywhere) {
+  use_sms(3);
+  const std::int64_t blocks = device_->facts().sm_count;
+  for (const std::int64_t more : {-8, -7, -1, 0, 1, 7, 8, 9})
+    verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(11, 8192 + more, {8193 + more, 8195 + more}),
+                        more == 1);
+  for (const std::int64_t more : {-3, 0, 1})
+    verify_reproducible({.dtype = DType::bf16},
+                        SoftmaxShape::rows(9, blocks * 6144 + more, {blocks * 6144 + 5, blocks * 6144 + 7}));
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(43, 2303), false, 2);
+  verify_reproducible({}, SoftmaxShape::rows(43, 1537, {1538, 1539}), true, 3);
+  verify_reproducible({}, SoftmaxShape::rows(9, 3), true);
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(5, 1, {3, 5}));
+  verify_reproducible({.dtype = DType::bf16}, SoftmaxShape::rows(33, 517, {517, 519}));
+  verify_reproducible({.scale = 300}, SoftmaxShape::rows(19, 3001), false, 2);
+  verify_reproducible({.dtype = DType::f64, .result = DType::f32}, SoftmaxShape::rows(3, blocks * 3001 + 2));
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(4, blocks * 14 * 1024 - 5));
+  verify_reproducible({.scale = -300}, SoftmaxShape::rows(2, blocks * 10000 + 1));  // held in part
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(3, blocks * 20000 + 9), true);
+  for (const double scale : {-300.0, 130.0})
+    verify_reproducible({.dtype = DType::f16, .scale = scale}, SoftmaxShape::rows(5, blocks * 6000 + 3));
+}
+
+/// Some rows have to be summed again, among others, and are written last; more of them than a word has bits. In place.
+TEST_F(HeldSoftmaxResults, ReproducibleRowsMayHaveAnyWeights) {
+  for (const std::int64_t pitch : {3004, 3001}) {
+    constexpr std::int64_t kRows = 75, kColumns = 3001;
+    const SoftmaxSpec spec{.numerics = Numerics::reproducible};
+    const Problem problem = softmax_problem(spec, SoftmaxShape::rows(kRows, kColumns, {pitch, pitch}));
+    std::vector<float> in = random_values<float>(static_cast<std::size_t>(kRows * pitch));
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      const float largest = row % 3 == 1 ? 200.0f : row % 7 == 2 ? -90.0f : 0.0f;
+      for (std::int64_t i = 0; i < pitch; ++i) in[static_cast<std::size_t>(row * pitch + i)] += largest;
+    }
+    in[static_cast<std::size_t>(5 * pitch)] = std::numeric_limits<float>::quiet_NaN();
+    const auto results = [&](std::string_view text, std::int64_t blocks) {
+      const Policy policy = *problem.family->space().parse(text);
+      const Unit unit = unit_of(problem, policy);
+      const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+      const LoadedCandidate loaded{{policy, {blocks}}, load_policy(*device_, problem, policy, unit, binary).module};
+      const auto rows = upload(in);
+      const DeviceBuffer workspace = make_workspaces(device_, 1);
+      loaded.enqueue(*device_, problem, std::array<void*, 2>{rows.data, rows.data}, workspace.data(), nullptr);
+      std::vector<std::uint32_t> words(in.size());
+      device_->copy_to_host(words.data(), rows.data, words.size() * sizeof(float), nullptr);
+      device_->synchronize(nullptr);
+      return words;
+    };
+    EXPECT_EQ(
+        results("scope=grid combine=held ring_kib=32 row_groups=2 block_threads=512 packs_per_thread=4 min_blocks=1",
+                device_->facts().sm_count),
+        results("scope=grid combine=second_kernel block_threads=128 packs_per_thread=4 min_blocks=unset", 2));
+  }
+}
+
+}  // namespace
+}  // namespace hone
