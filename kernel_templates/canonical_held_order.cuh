@@ -21,7 +21,6 @@ template <class Types, unsigned kThreads>
 struct CanonicalHeldRow {
   using Index = typename Types::Index;
   using InPack = typename Types::InPack;
-  using OutPack = typename Types::OutPack;
   static constexpr unsigned kPack = Types::kPack;
 
   const typename Types::In* in;
@@ -34,10 +33,10 @@ struct CanonicalHeldRow {
 
   __device__ const InPack* address(Index p) const { return reinterpret_cast<const InPack*>(in + head) + p; }
   __device__ InPack load(Index p) const { return *address(p); }
-  __device__ void store(Index p, const OutPack& pack) const {
-    auto* const to = reinterpret_cast<OutPack*>(out + head) + p;
-    if (Types::kIsAligned || elements_behind_alignment<sizeof(OutPack)>(out + head) == 0) store_streaming(to, pack);
-    else unrolled<kPack>([&](unsigned e) { reinterpret_cast<typename Types::Out*>(to)[e] = pack[e]; });
+  /// Those of the first whole pack. They are aligned as packs if they are in step with elements.
+  __device__ typename Types::Out* results() const { return out + head; }
+  __device__ bool is_in_step() const {
+    return Types::kIsAligned || elements_behind_alignment<sizeof(typename Types::OutPack)>(results()) == 0;
   }
 
   /// Elements before the row, of the pack that it begins in.

@@ -22,6 +22,7 @@ struct CanonicalSoftmaxHeld {
   using Index = typename Types::Index;
   using Arguments = typename Types::Arguments;
   using InPack = typename Types::InPack;
+  using OutPack = typename Types::OutPack;
   using Row = CanonicalHeldRow<Types, kBlockThreads>;
   using State = typename SoftmaxSum<Types>::State;
   using Op = CanonicalCombine<SoftmaxSum<Types>>;
@@ -201,6 +202,16 @@ struct CanonicalSoftmaxHeld {
   template <unsigned kTile>
   static __device__ void write_packs(const auto& chunk, const auto& weight, const SoftmaxNorm<Acc>& norm) {
     Index p = chunk.first;
+    if (!chunk.is_in_step()) {
+#pragma unroll 1
+      for (; p < chunk.end; p += kBlockThreads) {
+        InPack one[1] = {chunk.load(p)};
+        weight.powers.turn(one);
+        const OutPack results = weight.results(one[0], norm);
+        unrolled<kPack>([&](unsigned e) { chunk.results()[p * kPack + e] = results[e]; });
+      }
+      return;
+    }
     for (; p + (kTile - 1) * kBlockThreads < chunk.end; p += kTile * kBlockThreads)
       write_tile<kTile>(chunk, p, weight, norm);
     for (; p < chunk.end; p += kBlockThreads) write_tile<1>(chunk, p, weight, norm);
@@ -211,7 +222,10 @@ struct CanonicalSoftmaxHeld {
     InPack tile[kPacks];
     unrolled<kPacks>([&](unsigned u) { tile[u] = chunk.load(p + u * kBlockThreads); });
     weight.powers.turn(tile);
-    unrolled<kPacks>([&](unsigned u) { chunk.store(p + u * kBlockThreads, weight.results(tile[u], norm)); });
+    unrolled<kPacks>([&](unsigned u) {
+      store_streaming(reinterpret_cast<OutPack*>(chunk.results()) + (p + u * kBlockThreads),
+                      weight.results(tile[u], norm));
+    });
   }
 };
 
