@@ -118,32 +118,18 @@ struct CanonicalSoftmaxHeld {
     return !kFindsLow || sums.smallest.value() < powers.lowest;
   }
 
-  /// Adds packs, which are turned as the powers want them, to the largest and the smallest element. Those of a warp have
-  /// so many elements that are absent, which are low, and do not count.
+  /// Adds packs, which are turned as the powers want them, to the largest and the smallest element.
   template <class AnyPowers, unsigned kPacks>
-  static __device__ void look_at(Sums& sums, const InPack (&packs)[kPacks], unsigned absent, const Rows& all,
-                                 const AnyPowers& powers) {
+  static __device__ void look_at(Sums& sums, const InPack (&packs)[kPacks], const Rows& all, const AnyPowers&) {
     if constexpr (AnyPowers::kTurnsElements) {
       sums.largest.add(packs);
-      if constexpr (kFindsLow)
-        if (absent == 0 || low_in_warp(packs, powers.lowest) > absent) sums.smallest.add(packs);
+      if constexpr (kFindsLow) sums.smallest.add(packs);
     } else {
       InPack turned[kPacks];
       unrolled<kPacks>([&](unsigned u) { turned[u] = packs[u]; });
       all.guessed().turn(turned);
       sums.largest.add(turned);
     }
-  }
-
-  template <unsigned kPacks>
-  static __device__ unsigned low_in_warp(const InPack (&packs)[kPacks], Acc lowest) {
-    unsigned low = 0;
-    unrolled<kPacks>([&](unsigned u) {
-      unrolled<kPack>([&](unsigned e) {
-        low += static_cast<unsigned>(__popc(__ballot_sync(kFullMask, convert<Acc>(packs[u][e]) < lowest)));
-      });
-    });
-    return low;
   }
 
   /// Tree chunks that have elements in no whole pack come from memory, since those are not held: the first one of a row
@@ -170,7 +156,7 @@ struct CanonicalSoftmaxHeld {
     const unsigned count = at_most(part.columns - first, kTreeChunk);
     HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false> held;
     held.load(part.in + first, count, all.factor(), all.arguments.input, powers);
-    look_at(sums, held.packs, kTreeChunk - count, all, powers);
+    look_at(sums, held.packs, all, powers);
     Acc values[kPack];
     held.weigh(values, count, powers);
     keep(sums, part, at, values);
@@ -194,7 +180,7 @@ struct CanonicalSoftmaxHeld {
         held.packs[0] = of_next.joined(chunk.load(chunk.before() > 0 ? first + kTreeChunkPacks : first),
                                        held.packs[0]);
       powers.turn(held.packs);
-      look_at(sums, held.packs, 0, all, powers);
+      look_at(sums, held.packs, all, powers);
       Acc values[kPack];
       held.weigh(values, kTreeChunk, powers);
       keep(sums, chunk, sums.next, values);
