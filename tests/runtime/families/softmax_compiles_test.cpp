@@ -60,8 +60,8 @@ TEST(SoftmaxCompiles, InEveryKindOfPolicyWithoutSpills) {
   }
   add_units(units, softmax_problem({}, SoftmaxShape::array(std::int64_t{1} << 32)), 0, 1);
   // One of very many policies, with code of its own; in the fast mode calls of f64 have a larger frame.
-  const auto add_held = [&](DType dtype, Numerics numerics) {
-    const Problem problem = softmax_problem({.dtype = dtype, .numerics = numerics}, SoftmaxShape::rows(4, 1 << 24));
+  const auto add_held = [&](DType dtype, Numerics numerics, std::int64_t columns = 1 << 24) {
+    const Problem problem = softmax_problem({.dtype = dtype, .numerics = numerics}, SoftmaxShape::rows(4, columns));
     const auto held = problem.family->space().parse(
         "scope=grid combine=held ring_kib=216 row_groups=1 block_threads=1024 packs_per_thread=4 min_blocks=1");
     ASSERT_TRUE(held);
@@ -69,6 +69,7 @@ TEST(SoftmaxCompiles, InEveryKindOfPolicyWithoutSpills) {
   };
   for (const DType dtype : {DType::f16, DType::f32}) add_held(dtype, Numerics::fast);
   for (const DType dtype : {DType::f16, DType::f32, DType::f64}) add_held(dtype, Numerics::reproducible);
+  for (const DType dtype : {DType::f16, DType::f32}) add_held(dtype, Numerics::reproducible, (1 << 24) + 1);
 
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
