@@ -40,13 +40,13 @@ struct CanonicalHeldRow {
   }
 
   /// Elements before the row, of the pack that it begins in.
-  __device__ unsigned before() const {
+  __device__ unsigned elements_before() const {
     return Types::kIsAligned ? 0 : elements_behind_alignment<sizeof(InPack)>(in);
   }
 
   /// Parts begin with tree chunks, not with lines of the output: the first with the pack that the row begins in.
   template <unsigned>
-  __device__ unsigned packs_behind_line() const { return before() > 0 ? 1 : 0; }
+  __device__ unsigned packs_behind_line() const { return elements_before() > 0 ? 1 : 0; }
 
   /// The tree chunks from the first one on, of which all packs are whole but for the one that the row begins in.
   __device__ Index whole_tree_chunks() const { return (columns - head) / kChunkElements<typename Types::In>; }
@@ -69,7 +69,7 @@ struct CanonicalHeldRows {
   using Row = CanonicalHeldRow<Types, kThreads>;
   static constexpr unsigned kTreeChunk = kChunkElements<typename Types::In>;
   static constexpr unsigned kTreeChunkPacks = kTreeChunk / Types::kPack;
-  static constexpr unsigned kPaddingPacks = Types::kIsAligned ? 0 : 8;
+  static constexpr unsigned kPaddingPacks = Types::kIsAligned ? 0 : 8;  ///< a line
 
   const Arguments& arguments;
   unsigned rows = static_cast<unsigned>(arguments.rows);
@@ -162,7 +162,7 @@ struct CanonicalHeldOrder {
 
   struct Share {
     Acc heaviest;
-    unsigned has_low;  ///< 1 if some elements are less than the guessed powers' lowest, or may be
+    unsigned has_low;  ///< 1 if some that are written are less than the guessed powers' lowest, or may be
   };
   static __device__ Share no_share(const Rows&) { return {Heaviest::absent(), 0}; }
   static __device__ Share in_all_lanes(const Share& share, const Rows&) {

@@ -46,7 +46,7 @@ struct CanonicalSoftmaxHeld {
   struct Results {
     AnyWeight weight;
     SoftmaxNorm<Acc> norm;
-    bool has_low;  ///< some elements of the block's part are less than guessed.lowest, or may be
+    bool has_low;  ///< some elements that the block writes are less than guessed.lowest, or may be
 
     __device__ typename Types::Out of(In x) const {
       Pack<In, 1> element[1] = {Pack<In, 1>::filled(x)};
@@ -118,12 +118,11 @@ struct CanonicalSoftmaxHeld {
     return !kFindsLow || sums.smallest.value() < powers.lowest;
   }
 
-  /// Adds packs, which are turned as the powers want them, to the largest and the smallest element.
+  /// Adds the elements of a tree chunk, which are turned as the powers want them, to the largest one.
   template <class AnyPowers, unsigned kPacks>
   static __device__ void look_at(Sums& sums, const InPack (&packs)[kPacks], const Rows& all, const AnyPowers&) {
     if constexpr (AnyPowers::kTurnsElements) {
       sums.largest.add(packs);
-      if constexpr (kFindsLow) sums.smallest.add(packs);
     } else {
       InPack turned[kPacks];
       unrolled<kPacks>([&](unsigned u) { turned[u] = packs[u]; });
@@ -132,8 +131,15 @@ struct CanonicalSoftmaxHeld {
     }
   }
 
+  /// Adds packs that are written with a tree chunk to the smallest element.
+  template <class AnyPowers, unsigned kPacks>
+  static __device__ void look_for_low(Sums& sums, const InPack (&packs)[kPacks], const AnyPowers&) {
+    if constexpr (kFindsLow && AnyPowers::kTurnsElements) sums.smallest.add(packs);
+  }
+
   /// Tree chunks that have elements in no whole pack come from memory, since those are not held: the first one of a row
-  /// that begins within a pack, and the last one or two.
+  /// that begins within a pack, and up to two at its end. Packs that are written with the latter have elements of the
+  /// chunk before, which are not looked at, and so count as low.
   template <class AnyPowers>
   static __device__ Sums sums_of_torn(const Row& part, unsigned r, const Rows& all, const AnyPowers& powers) {
     const unsigned dealt = r * all.part_tree_chunks() % kWarps, warp = part.thread / kWarpThreads;
@@ -145,7 +151,11 @@ struct CanonicalSoftmaxHeld {
     }
 #pragma unroll 1
     for (unsigned i = 0; i < kMostTorn && at < all.tree_chunks(); ++i, ++at)
-      if ((dealt + at) % kWarps == warp) add_from_memory(sums, part, at, all, powers);
+      if ((dealt + at) % kWarps == warp) {
+        add_from_memory(sums, part, at, all, powers);
+        const InPack low[1] = {InPack::filled(convert<In>(lowest<Acc>()))};
+        if (part.elements_before() > 0) look_for_low(sums, low, powers);
+      }
     return sums;
   }
 
@@ -157,6 +167,7 @@ struct CanonicalSoftmaxHeld {
     HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false> held;
     held.load(part.in + first, count, all.factor(), all.arguments.input, powers);
     look_at(sums, held.packs, all, powers);
+    look_for_low(sums, held.packs, powers);
     Acc values[kPack];
     held.weigh(values, count, powers);
     keep(sums, part, at, values);
@@ -169,17 +180,20 @@ struct CanonicalSoftmaxHeld {
     const auto end = static_cast<unsigned>(behind < part ? 0 : behind - part);
     const unsigned lane = chunk.thread % kWarpThreads;
     [[maybe_unused]] const PackMask<InPack> of_next =
-        PackMask<InPack>::of_first(lane == 0 ? chunk.before() * sizeof(In) : 0);
+        PackMask<InPack>::of_first(lane == 0 ? chunk.elements_before() * sizeof(In) : 0);
 #pragma unroll 1
     for (; sums.next < end; sums.next += kWarps) {
-      const Index first = (part + sums.next) * kTreeChunkPacks - (chunk.before() > 0 ? 1 : 0);
+      const Index first = (part + sums.next) * kTreeChunkPacks - (chunk.elements_before() > 0 ? 1 : 0);
       HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false, true> held;
       unrolled<kTreeChunkPacks / kWarpThreads>(
           [&](unsigned u) { held.packs[u] = chunk.load(first + lane + u * kWarpThreads); });
-      if constexpr (!Types::kIsAligned)
-        held.packs[0] = of_next.joined(chunk.load(chunk.before() > 0 ? first + kTreeChunkPacks : first),
-                                       held.packs[0]);
       powers.turn(held.packs);
+      look_for_low(sums, held.packs, powers);
+      if constexpr (!Types::kIsAligned) {
+        InPack next[1] = {chunk.load(chunk.elements_before() > 0 ? first + kTreeChunkPacks : first)};
+        powers.turn(next);
+        held.packs[0] = of_next.joined(next[0], held.packs[0]);
+      }
       look_at(sums, held.packs, all, powers);
       Acc values[kPack];
       held.weigh(values, kTreeChunk, powers);
@@ -190,7 +204,7 @@ struct CanonicalSoftmaxHeld {
   /// The tree chunks of a row up to the end of a chunk of whose packs all are there.
   static __device__ Index tree_chunks_to_end(const auto& chunk) {
     if constexpr (Types::kIsAligned) return chunk.end / kTreeChunkPacks;
-    const Index behind = (chunk.end + (chunk.before() > 0 ? 1 : 0)) / kTreeChunkPacks;
+    const Index behind = (chunk.end + (chunk.elements_before() > 0 ? 1 : 0)) / kTreeChunkPacks;
     return behind < chunk.whole_tree_chunks() ? behind : chunk.whole_tree_chunks();
   }
 

@@ -22,8 +22,8 @@ struct AnyOrder {
   /// True if results ask for the Share of the block's part.
   static constexpr bool kKeepsShares = false;
 
-  /// Packs of a slot behind those of its chunk, a whole line. If there are some, chunks of rows that begin within a line
-  /// have the next pack of the row, too, to be added up, not to be written.
+  /// Packs of a slot behind those of its chunk, a whole line. If there are some, chunks of rows of which parts begin
+  /// before the first pack (packs_behind_line) have the next pack of the row, too, to be added up, not to be written.
   static constexpr unsigned kPaddingPacks = 0;
 
   /// A Share is what a warp found of a part, and no other warp of the block may read elsewhere. in_all_lanes() combines

@@ -42,7 +42,8 @@ struct HeldParts {
 
   bool is_of_tree() const { return bytes_of_tree_chunk > 0; }
 
-  /// Packs of a chunk of a part. Where a ring has room for the part, it has slots for all of its chunks.
+  /// Packs of a chunk of a part. Where a ring has room for all chunks of a part, with their padding, it has slots for
+  /// them.
   std::int64_t slot_packs(std::int64_t ring_bytes) const;
 
   std::int64_t slot_bytes(std::int64_t chunk_packs) const { return (chunk_packs + padding_packs) * kPackBytes; }
