@@ -285,8 +285,8 @@ std::string cuda_source(const Problem& problem, const Candidate& candidate, std:
   if (problem.alignment < kMaxAlignment)
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("{}: what a launch passes depends on where its arrays begin; write out the kernel for arrays "
-                    "that are aligned to {} bytes",
+        fmt::format("{}: what a launch passes depends on where its arrays begin; write out the kernel for arrays of "
+                    "which all rows are aligned to {} bytes, or link Hone, which looks at each call's",
                     to_string(problem), kMaxAlignment));
   // A bound of 0 that a template's parameters make constant is none to warn of.
   return text + "#pragma nv_diagnostic push\n#pragma nv_diag_suppress 186\n" + kernels_of(problem, unit) +
