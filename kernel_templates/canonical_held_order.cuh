@@ -33,7 +33,7 @@ struct CanonicalHeldRow {
 
   __device__ const InPack* address(Index p) const { return reinterpret_cast<const InPack*>(in + head) + p; }
   __device__ InPack load(Index p) const { return *address(p); }
-  /// Those of the first whole pack. They are aligned as packs if they are in step with elements.
+  /// The place of the results of the first whole pack. It is aligned as a pack if results are in step with elements.
   __device__ typename Types::Out* results() const { return out + head; }
   __device__ bool is_in_step() const {
     return Types::kIsAligned || elements_behind_alignment<sizeof(typename Types::OutPack)>(results()) == 0;
