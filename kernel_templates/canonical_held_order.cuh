@@ -1,104 +1,13 @@
-// The rows of canonical_softmax_held.cuh, and the order in which their States are combined: that of the canonical tree.
+// The order in which the States of the rows of canonical_softmax_held.cuh are combined: that of the canonical tree.
 //
 // A tree chunk is a chunk of that tree, 2 KiB. The block's part of a row is whole tree chunks. It keeps their sums behind
 // the rings, and publishes the trees of runs of 2^run_levels of them. Each of these States has the heaviest element of
 // all of the part: such elements may be combined in any order.
-//
-// A row that begins within a pack has a pack more: tree chunks are counted from the pack that it begins in, and share
-// the packs between them. They are turned as in RowPacks, and the pack is written with the chunk that it begins.
-//
-// Sums are kept of as many rows as the ring has parts, rounded up to a power of two. Those of row r are read before r
-// is written, and the first chunk of the row that they make room for lands where one of r was.
 #pragma once
 
-#include "canonical_softmax_write.cuh"
-#include "dynamic_smem.cuh"
+#include "canonical_held_rows.cuh"
 
 namespace hone {
-
-/// The whole packs first, first + kThreads, … < end of a row, and the elements around them, for one thread.
-template <class Types, unsigned kThreads>
-struct CanonicalHeldRow {
-  using Index = typename Types::Index;
-  using InPack = typename Types::InPack;
-  static constexpr unsigned kPack = Types::kPack;
-
-  const typename Types::In* in;
-  typename Types::Out* out;
-  Index columns;
-  unsigned thread;
-  unsigned head = Types::kIsAligned ? 0 : at_most(columns, elements_before_alignment<sizeof(InPack)>(in));
-  Index first = thread, end = (columns - head) / kPack;
-  unsigned singles = head + static_cast<unsigned>((columns - head) % kPack);
-
-  __device__ const InPack* address(Index p) const { return reinterpret_cast<const InPack*>(in + head) + p; }
-  __device__ InPack load(Index p) const { return *address(p); }
-  /// The place of the results of the first whole pack. It is aligned as a pack if results are in step with elements.
-  __device__ typename Types::Out* results() const { return out + head; }
-  __device__ bool is_in_step() const {
-    return Types::kIsAligned || elements_behind_alignment<sizeof(typename Types::OutPack)>(results()) == 0;
-  }
-
-  /// Elements before the row, of the pack that it begins in.
-  __device__ unsigned elements_before() const {
-    return Types::kIsAligned ? 0 : elements_behind_alignment<sizeof(InPack)>(in);
-  }
-
-  /// Parts begin with tree chunks, not with lines of the output: the first with the pack that the row begins in.
-  template <unsigned>
-  __device__ unsigned packs_behind_line() const { return elements_before() > 0 ? 1 : 0; }
-
-  /// The tree chunks from the first one on, of which all packs are whole but for the one that the row begins in.
-  __device__ Index whole_tree_chunks() const { return (columns - head) / kChunkElements<typename Types::In>; }
-
-  __device__ void write_singles(const auto& results) const {
-    if (thread >= singles) return;
-    const Index i = thread < head ? thread : columns - singles + thread;
-    out[i] = results.of(in[i]);
-  }
-};
-
-/// The rows of a call.
-template <class Types, unsigned kThreads>
-struct CanonicalHeldRows {
-  using Acc = typename Types::Acc;
-  using Index = typename Types::Index;
-  using Arguments = typename Types::Arguments;
-  using InPack = typename Types::InPack;
-  using GuessedPowers = typename Types::GuessedPowers;
-  using Row = CanonicalHeldRow<Types, kThreads>;
-  static constexpr unsigned kTreeChunk = kChunkElements<typename Types::In>;
-  static constexpr unsigned kTreeChunkPacks = kTreeChunk / Types::kPack;
-  static constexpr unsigned kPaddingPacks = Types::kIsAligned ? 0 : 8;  ///< a line
-
-  const Arguments& arguments;
-  unsigned rows = static_cast<unsigned>(arguments.rows);
-
-  template <unsigned>
-  __device__ Row row(unsigned r, unsigned thread) const {
-    return {softmax_input<Types>(arguments, r), softmax_output<Types>(arguments, r),
-            static_cast<Index>(arguments.columns), thread};
-  }
-  __device__ Acc factor() const { return arguments.scale.factor; }
-  __device__ GuessedPowers guessed() const { return {arguments.guessed, factor()}; }
-  __device__ unsigned part_tree_chunks() const { return arguments.part_packs / kTreeChunkPacks; }
-
-  /// How many of `chunks` tree chunks of a row the block's part has.
-  __device__ unsigned of_part(Index chunks) const {
-    const Index first = static_cast<Index>(blockIdx.x) * part_tree_chunks();
-    return chunks < first ? 0 : at_most(chunks - first, part_tree_chunks());
-  }
-  __device__ unsigned tree_chunks() const {
-    return of_part((static_cast<Index>(arguments.columns) + kTreeChunk - 1) / kTreeChunk);
-  }
-
-  /// Where the sums of the block's tree chunks of row r are.
-  __device__ Acc* chunk_sums(unsigned r) const {
-    const unsigned slots = arguments.slots + arguments.passing_slots;
-    return reinterpret_cast<Acc*>(dynamic_smem + slots * (arguments.slot_packs + kPaddingPacks) * sizeof(InPack)) +
-           (r & (arguments.kept_rows - 1)) * part_tree_chunks();
-  }
-};
 
 /// The tree of up to 2^15 leaves, of which each lane of a warp pushes one at a time. All lanes push equally often.
 template <class Op>

@@ -154,7 +154,7 @@ struct CanonicalSoftmaxHeld {
       if ((dealt + at) % kWarps == warp) {
         add_from_memory(sums, part, at, all, powers);
         const InPack low[1] = {InPack::filled(convert<In>(lowest<Acc>()))};
-        if (part.elements_before() > 0) look_for_low(sums, low, powers);
+        if (part.packs_before() > 0) look_for_low(sums, low, powers);
       }
     return sums;
   }
@@ -162,7 +162,7 @@ struct CanonicalSoftmaxHeld {
   template <class AnyPowers>
   static __device__ void add_from_memory(Sums& sums, const Row& part, unsigned at, const Rows& all,
                                          const AnyPowers& powers) {
-    const Index first = (static_cast<Index>(blockIdx.x) * all.part_tree_chunks() + at) * kTreeChunk;
+    const Index first = (all.first_tree_chunk() + at) * kTreeChunk;
     const unsigned count = at_most(part.columns - first, kTreeChunk);
     HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false> held;
     held.load(part.in + first, count, all.factor(), all.arguments.input, powers);
@@ -176,21 +176,21 @@ struct CanonicalSoftmaxHeld {
   /// Sums the whole tree chunks of a chunk that are the warp's. Chunks of a row come in order.
   template <class AnyPowers>
   static __device__ void add_tree_chunks(Sums& sums, const auto& chunk, const Rows& all, const AnyPowers& powers) {
-    const Index part = static_cast<Index>(blockIdx.x) * all.part_tree_chunks(), behind = tree_chunks_to_end(chunk);
+    const Index part = all.first_tree_chunk(), behind = tree_chunks_to_end(chunk);
     const auto end = static_cast<unsigned>(behind < part ? 0 : behind - part);
     const unsigned lane = chunk.thread % kWarpThreads;
     [[maybe_unused]] const PackMask<InPack> of_next =
         PackMask<InPack>::of_first(lane == 0 ? chunk.elements_before() * sizeof(In) : 0);
 #pragma unroll 1
     for (; sums.next < end; sums.next += kWarps) {
-      const Index first = (part + sums.next) * kTreeChunkPacks - (chunk.elements_before() > 0 ? 1 : 0);
+      const Index first = (part + sums.next) * kTreeChunkPacks - chunk.packs_before();
       HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false, true> held;
       unrolled<kTreeChunkPacks / kWarpThreads>(
           [&](unsigned u) { held.packs[u] = chunk.load(first + lane + u * kWarpThreads); });
       powers.turn(held.packs);
       look_for_low(sums, held.packs, powers);
       if constexpr (!Types::kIsAligned) {
-        InPack next[1] = {chunk.load(chunk.elements_before() > 0 ? first + kTreeChunkPacks : first)};
+        InPack next[1] = {chunk.load(chunk.packs_before() > 0 ? first + kTreeChunkPacks : first)};
         powers.turn(next);
         held.packs[0] = of_next.joined(next[0], held.packs[0]);
       }
@@ -204,7 +204,7 @@ struct CanonicalSoftmaxHeld {
   /// The tree chunks of a row up to the end of a chunk of whose packs all are there.
   static __device__ Index tree_chunks_to_end(const auto& chunk) {
     if constexpr (Types::kIsAligned) return chunk.end / kTreeChunkPacks;
-    const Index behind = (chunk.end + (chunk.elements_before() > 0 ? 1 : 0)) / kTreeChunkPacks;
+    const Index behind = (chunk.end + chunk.packs_before()) / kTreeChunkPacks;
     return behind < chunk.whole_tree_chunks() ? behind : chunk.whole_tree_chunks();
   }
 

@@ -41,13 +41,15 @@ class HeldSoftmaxResults : public DeviceTest {
     expect_policies_right(device_, problem, {*policy}, {});
   }
 
-  /// Reproducible rows, by groups of warps of a block of 512 threads. Each call is a case of the share.
+  /// The policy of so many groups of warps of a block of 512 threads.
+  static std::string held_by(int groups) {
+    return fmt::format("scope=grid combine=held ring_kib=32 row_groups={} block_threads=512 packs_per_thread=4 "
+                       "min_blocks=1", groups);
+  }
+
   void verify_reproducible(SoftmaxSpec spec, const SoftmaxShape& shape, bool is_log = false, int groups = 1) {
-    if (!test::in_share(cases_++)) return;
     spec.numerics = Numerics::reproducible;
-    verify(is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape),
-           fmt::format("scope=grid combine=held ring_kib=32 row_groups={} block_threads=512 packs_per_thread=4 "
-                       "min_blocks=1", groups));
+    verify(is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape), held_by(groups));
   }
 
   /// Expects what groups of warps make of rows in place to be what two kernels make of them.
@@ -66,17 +68,13 @@ class HeldSoftmaxResults : public DeviceTest {
       device_->synchronize(nullptr);
       return bytes;
     };
-    const auto held = results(fmt::format("scope=grid combine=held ring_kib=32 row_groups={} block_threads=512 "
-                                          "packs_per_thread=4 min_blocks=1", groups),
-                              device_->facts().sm_count);
+    const auto held = results(held_by(groups), device_->facts().sm_count);
     const auto read_twice =
         results("scope=grid combine=second_kernel block_threads=128 packs_per_thread=4 min_blocks=unset", 2);
     const auto first = std::mismatch(held.begin(), held.end(), read_twice.begin()).first;
     EXPECT_EQ(first, held.end()) << "element " << (first - held.begin()) / static_cast<std::int64_t>(sizeof(T))
                                  << " of " << to_string(problem);
   }
-
-  std::size_t cases_ = 0;
 };
 
 /// States that the workspace keeps several times over, and rows that begin anywhere.
@@ -149,25 +147,29 @@ TEST_F(HeldSoftmaxResults, ReproducibleRowsAreRight) {
 TEST_F(HeldSoftmaxResults, ReproducibleRowsMayBeginAnywhere) {
   use_sms(3);
   const std::int64_t blocks = device_->facts().sm_count;
+  std::size_t cases = 0;
+  const auto verify_case = [&](const SoftmaxSpec& spec, const SoftmaxShape& shape, bool is_log = false,
+                               int groups = 1) {
+    if (test::in_share(cases++)) verify_reproducible(spec, shape, is_log, groups);
+  };
   for (const std::int64_t more : {-8, -7, -1, 0, 1, 7, 8, 9})
-    verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(11, 8192 + more, {8193 + more, 8195 + more}),
-                        more == 1);
+    verify_case({.dtype = DType::f16}, SoftmaxShape::rows(11, 8192 + more, {8193 + more, 8195 + more}), more == 1);
   for (const std::int64_t more : {-3, 0, 1})
-    verify_reproducible({.dtype = DType::bf16},
-                        SoftmaxShape::rows(9, blocks * 6144 + more, {blocks * 6144 + 5, blocks * 6144 + 7}));
-  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(43, 2303), false, 2);
-  verify_reproducible({}, SoftmaxShape::rows(43, 1537, {1538, 1539}), true, 3);
+    verify_case({.dtype = DType::bf16},
+                SoftmaxShape::rows(9, blocks * 6144 + more, {blocks * 6144 + 5, blocks * 6144 + 7}));
+  verify_case({.dtype = DType::f16}, SoftmaxShape::rows(43, 2303), false, 2);
+  verify_case({}, SoftmaxShape::rows(43, 1537, {1538, 1539}), true, 3);
   for (const std::int64_t columns : {1, 2, 3})  // some are in no whole pack
-    verify_reproducible({}, SoftmaxShape::rows(9, columns, {columns, columns + 1}), columns == 2);
-  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(5, 1, {3, 5}));
-  verify_reproducible({.dtype = DType::bf16}, SoftmaxShape::rows(33, 517, {517, 519}));
-  verify_reproducible({.scale = 300}, SoftmaxShape::rows(19, 3001), false, 2);
-  verify_reproducible({.dtype = DType::f64, .result = DType::f32}, SoftmaxShape::rows(3, blocks * 3001 + 2));
-  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(4, blocks * 14 * 1024 - 5));
-  verify_reproducible({.scale = -300}, SoftmaxShape::rows(2, blocks * 10000 + 1));  // held in part
-  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(3, blocks * 20000 + 9), true);
+    verify_case({}, SoftmaxShape::rows(9, columns, {columns, columns + 1}), columns == 2);
+  verify_case({.dtype = DType::f16}, SoftmaxShape::rows(5, 1, {3, 5}));
+  verify_case({.dtype = DType::bf16}, SoftmaxShape::rows(33, 517, {517, 519}));
+  verify_case({.scale = 300}, SoftmaxShape::rows(19, 3001), false, 2);
+  verify_case({.dtype = DType::f64, .result = DType::f32}, SoftmaxShape::rows(3, blocks * 3001 + 2));
+  verify_case({.dtype = DType::f16}, SoftmaxShape::rows(4, blocks * 14 * 1024 - 5));
+  verify_case({.scale = -300}, SoftmaxShape::rows(2, blocks * 10000 + 1));  // held in part
+  verify_case({.dtype = DType::f16}, SoftmaxShape::rows(3, blocks * 20000 + 9), true);
   for (const double scale : {-300.0, 130.0})
-    verify_reproducible({.dtype = DType::f16, .scale = scale}, SoftmaxShape::rows(5, blocks * 6000 + 3));
+    verify_case({.dtype = DType::f16, .scale = scale}, SoftmaxShape::rows(5, blocks * 6000 + 3));
 }
 
 /// Some rows have to be summed again, among others, and are written last; more of them than a word has bits. In place.
