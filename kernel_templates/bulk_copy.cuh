@@ -35,6 +35,7 @@ inline void arrive_with_bulk_copy(void* to, const void* from, unsigned bytes, un
   hone_host::start_bulk_copy(to, from, bytes, barrier);
 }
 inline void publish_mbarriers() {}
+inline void fence_before_bulk_copies() {}
 
 #else
 
@@ -44,6 +45,9 @@ __device__ inline void init_mbarrier(unsigned long long* barrier, unsigned arriv
 
 /// Called by each thread that has initialised mbarriers, before a barrier of the block: bulk copies see them then, too.
 __device__ inline void publish_mbarriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+/// Called by a thread that has stored where a bulk copy is to write later.
+__device__ inline void fence_before_bulk_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 __device__ inline void arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");

@@ -109,10 +109,10 @@ struct RowPacks {
   __device__ unsigned ahead(unsigned u) const {
     return !kIsAligned && u % kUnrollOfChunk == 0 && threadIdx.x % kLanes == 0 ? before : 0;
   }
-  __device__ bool is_there(unsigned u, unsigned columns) const { return begin(u) < behind(columns); }
+  __device__ bool is_there(unsigned u, unsigned columns) const { return kAreAllThere || begin(u) < behind(columns); }
   /// True if all elements of pack u are there, one behind the other.
   __device__ bool is_whole(unsigned u, unsigned columns) const {
-    return begin(u) + kPack <= behind(columns) && ahead(u) == 0;
+    return (kAreAllThere || begin(u) + kPack <= behind(columns)) && ahead(u) == 0;
   }
 
   /// Calls act(which, at) for the elements of pack u, if it is_there(): those of the bits `which` of the pack that is
@@ -177,7 +177,7 @@ struct RowPacks {
 
   /// Stores the elements of pack u that are there.
   __device__ void store_elements(Out* to, const OutPack& pack, unsigned u, unsigned columns, bool is_aligned) const {
-    const unsigned there = behind(columns) - begin(u), of_end = ahead(u);
+    const unsigned of_end = ahead(u), there = kAreAllThere ? kMostOfChunk + of_end : behind(columns) - begin(u);
     if (!is_aligned || (of_end > 0 && there < kPack)) {
       for_elements(u, columns, [&](unsigned which, unsigned at) {
         unrolled<kPack>([&](unsigned e) {

@@ -111,6 +111,8 @@ Reason check_blocks(const DeviceFacts& facts, int block_threads, int cluster_blo
        cluster_blocks == 1 ? Reason() : more_than(cluster_too_large, cluster_blocks, facts.max_cluster_blocks)});
 }
 
+bool has_bulk_copies(const DeviceFacts& facts) { return is_host(facts) || facts.compute_capability >= 90; }
+
 Reason check_smem(const DeviceFacts& facts, std::int64_t bytes) {
   return more_than(ReasonCode::device_smem, bytes, facts.smem_bytes_per_block_optin);
 }

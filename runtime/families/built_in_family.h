@@ -154,6 +154,9 @@ inline Reason reason_if(bool applies, const char* words) { return applies ? Reas
 /// Why a device has no blocks of so many threads, or no clusters of so many blocks.
 Reason check_blocks(const DeviceFacts& facts, int block_threads, int cluster_blocks = 1);
 
+/// Bulk copies and mbarriers came with compute capability 9.0. The host device has twins.
+bool has_bulk_copies(const DeviceFacts& facts);
+
 /// Why a device has no blocks with so much shared memory.
 Reason check_smem(const DeviceFacts& facts, std::int64_t bytes);
 

@@ -7,9 +7,6 @@
 namespace hone {
 namespace {
 
-/// Bulk copies and mbarriers came with compute capability 9.0. The host device has twins.
-bool has_bulk_copies(const DeviceFacts& facts) { return is_host(facts) || facts.compute_capability >= 90; }
-
 constexpr std::int64_t kMostPartPacks = std::int64_t{1} << 28;
 constexpr std::int64_t kMostCounted = std::int64_t{1} << 31;
 constexpr auto kMostPartialBytes = static_cast<std::int64_t>(kWorkspaceBytes - kWorkspaceHeaderBytes);

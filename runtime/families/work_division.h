@@ -32,6 +32,7 @@ enum class Staging : std::int32_t {
   shifted,        ///< rows that begin anywhere: aligned packs, of which neighbours are shifted into place
   strips,         ///< through shared memory, in strips of matrices with a short side
   phase_matched,  ///< rows that begin anywhere: aligned packs, where a thread's rows all have the same alignment
+  ring,           ///< through rings in shared memory, which bulk copies fill ahead
 };
 
 /// How the results of several blocks meet.
@@ -79,8 +80,8 @@ struct NamedValues {
 };
 
 inline constexpr NamedValues<Scope, 4> scope_parameter{"scope", {"warp", "block", "cluster", "grid"}};
-inline constexpr NamedValues<Staging, 5> staging_parameter{
-    "staging", {"direct", "shared", "shifted", "strips", "phase_matched"}};
+inline constexpr NamedValues<Staging, 6> staging_parameter{
+    "staging", {"direct", "shared", "shifted", "strips", "phase_matched", "ring"}};
 inline constexpr NamedValues<Combine, 4> combine_parameter{"combine",
                                                            {"last_block", "second_kernel", "pipeline", "held"}};
 inline constexpr NamedValues<Tail, 2> tail_parameter{"tail", {"warp", "shared"}};

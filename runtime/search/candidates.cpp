@@ -58,7 +58,8 @@ std::vector<Geometry> sweeping_geometries(const DeviceFacts& facts, const WorkSh
 
 }  // namespace
 
-std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks) {
+std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks,
+                                 std::int64_t resident_clusters) {
   if (shape.one_block) return {{.max_blocks = shape.cluster_blocks}};
   const std::int64_t sms = facts.sm_count;
   if (shape.cooperative) return {{.max_blocks = sms}};
@@ -67,9 +68,10 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
   if (model_constants(facts).block_share_bytes > 0) return sweeping_geometries(facts, shape, resident_blocks * sms);
   std::vector<Geometry> result;
   for (std::int64_t per_sm = 1; per_sm < resident_blocks; per_sm *= 2) result.push_back({.max_blocks = per_sm * sms});
-  for (std::int64_t waves : {1, 2, 3, 4}) result.push_back({.max_blocks = waves * resident_blocks * sms});
+  const std::int64_t wave = resident_clusters > 0 ? resident_clusters * shape.cluster_blocks : resident_blocks * sms;
+  for (std::int64_t waves : {1, 2, 3, 4}) result.push_back({.max_blocks = waves * wave});
   if (shape.independent_blocks) {
-    result.push_back({.max_blocks = 8 * resident_blocks * sms});
+    result.push_back({.max_blocks = 8 * wave});
     result.push_back(block_per_tile);
   }
   return result;
@@ -146,7 +148,7 @@ CandidateList list_candidates(const DeviceFacts& facts, const Problem& problem,
       continue;
     }
     std::int64_t covered_by = 0;
-    for (const Geometry& geometry : geometries(facts, shape, compiled.resident_blocks)) {
+    for (const Geometry& geometry : geometries(facts, shape, compiled.resident_blocks, compiled.resident_clusters)) {
       const Prediction prediction =
           predict(facts, shape, bytes, compiled.resident_blocks, geometry, problem.launch_context);
       trial.candidate.geometry = geometry;

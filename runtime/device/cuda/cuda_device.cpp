@@ -59,6 +59,8 @@ class CudaDevice final : public Device {
   }
 
   int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const override;
+  std::int64_t resident_clusters(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes,
+                                 int cluster_blocks) const override;
   int usable_sms() const override;
 
   std::int64_t free_memory_bytes() const override { return memory_.free_bytes(); }
@@ -173,6 +175,24 @@ int CudaDevice::resident_blocks(const Kernel& kernel, int block_threads, std::si
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.handle, block_threads, dynamic_smem_bytes),
         fmt::format("asking for the occupancy of blocks of {} threads", block_threads));
   return blocks;
+}
+
+std::int64_t CudaDevice::resident_clusters(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes,
+                                           int cluster_blocks) const {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {static_cast<unsigned>(cluster_blocks), 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = {static_cast<unsigned>(cluster_blocks), 1, 1};
+  config.blockDim = {static_cast<unsigned>(block_threads), 1, 1};
+  config.dynamicSmemBytes = dynamic_smem_bytes;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  const DeviceGuard guard(ordinal_);
+  int clusters = 0;
+  check(cudaOccupancyMaxActiveClusters(&clusters, kernel.handle, &config),
+        fmt::format("asking for the occupancy of clusters of {} blocks", cluster_blocks));
+  return clusters;
 }
 
 /// The SMs of a CUdevResource that a call of the driver has filled in; `otherwise` if it has not.

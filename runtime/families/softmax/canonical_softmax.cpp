@@ -17,6 +17,10 @@ constexpr std::int64_t kMostHeldByHalf = 32;          ///< elements of a lane, w
 constexpr std::int64_t kMostRowsAtOnce = 4;
 constexpr std::int32_t kHeldTile = 2;                 ///< packs of a ring that a thread writes at once
 constexpr std::int64_t kMostChunksOfWarp = 4;         ///< of a row in shared memory
+constexpr std::int64_t kFoundPlaces = 2;              ///< of the sums of a row
+constexpr std::int64_t kMostRingSlots = 4;            ///< of a warp
+constexpr std::int64_t kMostChunksOfLane = 32;        ///< of a row whose sums blocks exchange
+constexpr std::int64_t kLeastRingBytes = 32 * 1024;   ///< of a row
 constexpr std::int64_t kMostSmemOfWarps = 112 * 1024;  ///< that hold rows, of a block
 constexpr int kLeastSmemKib = 48;                     ///< that a policy names
 constexpr std::int64_t kMostHeldBytes = 32 * 1024;    ///< some block holds a row in the middle of such a class
@@ -33,11 +37,11 @@ struct View : PolicyView<CanonicalSoftmax> {
   std::int64_t longest = at_least_one(last_of(problem, 1));  ///< row of the class
 
   bool is_of_lanes() const { return scope == Scope::warp && !is_in_shared; }
-  bool is_of_blocks_in_shared() const { return scope != Scope::warp && is_in_shared; }
+  bool is_of_blocks_in_shared() const { return scope != Scope::warp && is_in_shared && !is_ring; }
   HeldRows held_rows_of_all_sms() const { return held_rows(columns, facts.sm_count); }
 };
 
-constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 21>{{
+constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 26>{{
     {"few warps of a block that holds rows take long for each", "as with fast numerics (softmax_family.cpp)",
      [](const View& v) { return v.is_held() && v.block_threads < 1024; }},
     {"four warps, one of three groups, share eight chunks of the tree evenly; where a block has more than three chunks of "
@@ -57,8 +61,25 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 21>
     {"launch bounds were not tried here", kNotMeasured,
      [](const View& v) {
        return !v.is_held() &&
-              (v.min_blocks == MinBlocks::one || (v.min_blocks != MinBlocks::unset && !v.is_in_shared));
+              (v.min_blocks == MinBlocks::one || (v.min_blocks != MinBlocks::unset && (!v.is_in_shared || v.is_ring)));
      }},
+    {"registers hold elements of more than 16 bits as fast",
+     "128 rows of 250001 f32 take rings 107 µs, 256 of them clusters with registers 188 (H100, CUDA 13.0, 2026-11-28)",
+     [](const View& v) { return v.is_ring && v.traits.in_bytes > 2; }},
+    {"registers hold so short a row as fast",
+     "8192 rows of 8192 f16 take rings of a block 107 µs, blocks with registers 94, 4096 of 5001 40 and 32 (H100, CUDA "
+     "13.0, 2026-11-28)",
+     [](const View& v) { return v.is_ring && v.row_bytes < kLeastRingBytes; }},
+    {"so many warps with a ring have too few registers",
+     "1024 rows of 50257 f16 take clusters of two blocks of 16 warps 88 µs, of 25 98, 256 of 250001 clusters of eight "
+     "blocks of 16 warps 106, of 31 129 (H100, CUDA 13.0, 2026-11-28)",
+     [](const View& v) { return v.is_ring && v.block_threads > 512; }},
+    {"some warps have no chunk of a row", kNotMeasured,
+     [](const View& v) {
+       return v.is_ring && v.block_threads > 128 && v.row_warps() > v.chunks_of_block(v.longest);
+     }},
+    {"a smaller ring would do", "two chunks ahead of a warp take no longer than three (as above)",
+     [](const View& v) { return v.is_ring && v.smem_kib > kLeastSmemKib && v.ring_slots(v.longest) >= kMostRingSlots; }},
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
      [](const View& v) { return v.is_of_lanes() && v.block_threads > 256; }},
     {"a lane holds more elements than its registers", kNotMeasured,
@@ -130,6 +151,7 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
   const std::int64_t most_smem = smem_kib > 0 ? smem_kib * 1024 : kMostSmemOfWarps;
   if (Reason reason = check_blocks(facts, block_threads, cluster_blocks); !reason.empty()) return reason;
   if (is_held()) return held_is_valid(facts);
+  if (is_ring) return ring_is_valid(facts);
   if (const std::int64_t smem = smem_bytes(last_of(problem, 1)); smem > facts.smem_bytes_per_block_optin)
     return {ReasonCode::device_smem, {static_cast<double>(smem), double(facts.smem_bytes_per_block_optin)}};
   return first_reason(
@@ -159,6 +181,16 @@ Reason CanonicalSoftmax::held_is_valid(const DeviceFacts& facts) const {
        longest.is_valid(facts, last_of(problem, 0), static_cast<std::int64_t>(traits.state_bytes()))});
 }
 
+Reason CanonicalSoftmax::ring_is_valid(const DeviceFacts& facts) const {
+  const std::int64_t longest = last_of(problem, 1);
+  return first_reason(
+      {reason_if(!has_bulk_copies(facts), "the device has no bulk copies"), check_smem(facts, smem_kib * 1024),
+       reason_if(scope == Scope::warp, "a ring is for rows that several warps share"),
+       reason_if(pack * traits.in_bytes != kMaxAlignment, "rings are of packs of 16 bytes"),
+       reason_if(divide_up(longest, chunk) > 32 * kMostChunksOfLane, "rows have more chunks than a warp combines"),
+       reason_if(ring_slots(longest) < 1, "shared memory does not hold the row and a ring")});
+}
+
 HeldRows CanonicalSoftmax::held_rows(std::int64_t of_columns, std::int64_t blocks) const {
   const std::int64_t packs = at_least_one(divide_up(of_columns, pack));
   const auto sum_bytes = static_cast<std::int64_t>(info(traits.accumulator).size_bytes);
@@ -179,9 +211,10 @@ Unit CanonicalSoftmax::unit() const {
       "#include \"{}\"\n\n"
       "using Types = hone::CanonicalSoftmaxTypes<{}, {}, {}, {}, {}, {}, {}>;\n"
       "static_assert(hone::kChunkElements<Types::In> == {}, \"host and device disagree\");\n",
-      is_in_shared ? "canonical_softmax_shared.cuh"
-      : is_held()  ? "canonical_softmax_held.cuh"
-                   : "canonical_softmax_rows.cuh",
+      is_ring        ? "canonical_softmax_ring.cuh"
+      : is_in_shared ? "canonical_softmax_shared.cuh"
+      : is_held()    ? "canonical_softmax_held.cuh"
+                     : "canonical_softmax_rows.cuh",
       info(traits.in).cuda_name,
       info(traits.out).cuda_name, info(traits.accumulator).cuda_name,
       index_type(needs_wide_index(problem, 1)), traits.is_log, pack, is_aligned, chunk);
@@ -194,6 +227,16 @@ Unit CanonicalSoftmax::unit() const {
         columns_held);
     return unit_of(source, {kernel_entry("Kernel::run", block_threads, bounds)});
   };
+  if (is_ring) {
+    source += fmt::format(
+        "using Kernel = hone::CanonicalSoftmaxRing<Types, {}, {}, {}>;\n"
+        "static_assert(Kernel::kSlotBytes == {} && Kernel::kKeptBytes == {} && Kernel::kMostSlots == {} &&\n"
+        "                  sizeof(Kernel::Shared) == {},\n"
+        "              \"host and device disagree\");\n",
+        block_threads, cluster_blocks, chunks_of_lane(), ring_slot_bytes(), kept_bytes(), kMostRingSlots,
+        ring_static_bytes());
+    return unit_of(source, {kernel_entry("Kernel::run", block_threads, ring_bounds())});
+  }
   if (is_in_shared) {
     source += fmt::format("using Kernel = hone::CanonicalSoftmaxShared<Types, {}, {}, {}>;\n"
                           "static_assert(Kernel::kSlotBytes == {}, \"host and device disagree\");\n",
@@ -241,7 +284,8 @@ WorkShape CanonicalSoftmax::shape() const {
   shape.tiles = count * (cuts_rows() ? row_tiles() : cluster_blocks);
   shape.launches = cuts_rows() ? 2 : 1;
   shape.independent_blocks = !cuts_rows();
-  shape.bytes_in_flight_per_block = std::min(row_bytes / cluster_blocks, tile * traits.in_bytes);
+  shape.bytes_in_flight_per_block = is_ring ? row_warps() * ring_slots(columns) * kChunkBytes
+                                            : std::min(row_bytes / cluster_blocks, tile * traits.in_bytes);
   if (!is_on_chip) shape.traffic = traits.traffic(2, 1);
   else if (!is_in_shared && columns > tile * cluster_blocks) shape.traffic = traits.traffic(1, 1);
   return shape;
@@ -263,12 +307,31 @@ Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
 std::int64_t CanonicalSoftmax::chunks_of_block(std::int64_t of_columns) const {
   const std::int64_t chunks = at_least_one(divide_up(of_columns, chunk));
   if (cluster_blocks == 1) return chunks;
+  if (is_ring) return divide_up(chunks, cluster_blocks);
   return at_least_one(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(chunks))) / cluster_blocks);
 }
 
 std::int64_t CanonicalSoftmax::smem_bytes(std::int64_t of_columns) const {
   if (is_held()) return ring_kib * 1024;
+  if (is_ring)
+    return row_warps() * ring_slots(of_columns) * ring_slot_bytes() + chunks_of_block(of_columns) * kept_bytes();
   return is_in_shared ? block_threads / 32 / row_warps() * chunks_of_block(of_columns) * slot_bytes() : 0;
+}
+
+std::int64_t CanonicalSoftmax::chunks_of_lane() const {
+  const std::int64_t chunks = at_least_one(divide_up(last_of(problem, 1), chunk));
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(divide_up(chunks, 32))));
+}
+
+std::int64_t CanonicalSoftmax::ring_static_bytes() const {
+  const auto sum_bytes = static_cast<std::int64_t>(info(traits.accumulator).size_bytes);
+  const std::int64_t of_place = 32 * (chunks_of_lane() + 1) + row_warps() * cluster_blocks;
+  return 8 * (row_warps() * kMostRingSlots + kFoundPlaces) + kFoundPlaces * of_place * sum_bytes;
+}
+
+std::int64_t CanonicalSoftmax::ring_slots(std::int64_t of_columns) const {
+  const std::int64_t left = smem_kib * 1024 - ring_static_bytes() - chunks_of_block(of_columns) * kept_bytes();
+  return left < 0 ? 0 : std::min(kMostRingSlots, left / (row_warps() * ring_slot_bytes()));
 }
 
 void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace,
@@ -297,6 +360,7 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
                                         .lag = 0,
                                         .run_levels = static_cast<unsigned>(division.levels)};
     CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor), input};
+    if (is_ring) arguments.slots = static_cast<unsigned>(ring_slots(columns));
     if (is_held()) {
       const HeldRows held = held_rows(columns, max_blocks);
       held.set(arguments);

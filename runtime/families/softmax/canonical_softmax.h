@@ -18,8 +18,8 @@
 namespace hone {
 
 /// A policy on a problem over rows. packs_per_thread counts packs of whole rows where lanes hold them, else packs of 16
-/// bytes in flight: 4 are a chunk of a warp. In shared memory a warp takes a chunk at a time, and so does one of a grid
-/// that holds rows.
+/// bytes in flight: 4 are a chunk of a warp. In shared memory a warp takes a chunk at a time, and so does one with a
+/// ring, or of a grid that holds rows.
 struct CanonicalSoftmax : SoftmaxRowPolicy {
   const Problem& problem;
   SoftmaxTraits traits{problem};
@@ -30,7 +30,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t row_packs = 1;                                                         ///< of a lane, of a row
   std::int64_t whole_packs = 1;                                                       ///< of most rows of the class
   std::int64_t of_lanes = 0;                                                          ///< elements of a row, at most
-  bool is_in_shared = staging == Staging::shared;
+  bool is_ring = staging == Staging::ring;
+  bool is_in_shared = staging == Staging::shared || is_ring;
   /// Registers or shared memory of a block or a cluster hold rows: all, or those that are no longer than its tiles.
   bool is_on_chip = scope != Scope::grid && (is_in_shared || scope != Scope::block || last_of(problem, 1) <= 2 * tile);
   bool is_aligned = problem.alignment >= kMaxAlignment;
@@ -45,6 +46,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t row_warps() const { return scope == Scope::warp ? 1 : block_threads / 32; }  ///< of a block
   std::int64_t slot_bytes() const { return chunk * static_cast<std::int64_t>(info(traits.accumulator).size_bytes); }
   std::int64_t smem_bytes(std::int64_t of_columns) const;  ///< of a block, where it holds rows of so many elements
+  std::int64_t chunks_of_block(std::int64_t of_columns) const;  ///< of a row that blocks or warps hold
+  std::int64_t ring_slots(std::int64_t of_columns) const;  ///< of a warp; less than 1 if blocks do not hold the row
 
   HeldRows held_rows(std::int64_t of_columns, std::int64_t blocks) const;
 
@@ -59,7 +62,15 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   Reason held_is_valid(const DeviceFacts& facts) const;
   std::int64_t most_of_lanes() const;  ///< elements of a row that lanes can hold
 
-  std::int64_t chunks_of_block(std::int64_t of_columns) const;  ///< of a row that blocks or warps hold
+  static constexpr int kMostSmemOfTwo = 112;  ///< KiB of blocks of which an SM has two
+
+  Reason ring_is_valid(const DeviceFacts& facts) const;
+  std::int64_t chunks_of_lane() const;  ///< of the longest row, whose sums a lane combines: a power of two
+  std::int64_t ring_slot_bytes() const { return kChunkBytes + (is_aligned ? 0 : kMaxAlignment); }
+  std::int64_t ring_static_bytes() const;
+  std::int64_t kept_bytes() const { return traits.is_log ? kChunkBytes : slot_bytes(); }  ///< of a chunk
+  /// Blocks that have an SM to themselves get all of its registers.
+  MinBlocks ring_bounds() const { return smem_kib > kMostSmemOfTwo ? MinBlocks::one : MinBlocks::unset; }
   std::int64_t row_tiles() const { return at_least_one(divide_up(columns, tile)); }
   Spans spans(std::int64_t max_blocks) const;
 };

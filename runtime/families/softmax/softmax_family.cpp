@@ -67,6 +67,7 @@ struct Layout : SoftmaxRowLayout {
                                                           : 0;
     return first_reason(
         {check_blocks(facts, block_threads, cluster_blocks), check_smem(facts, needed_smem),
+         reason_if(staging == Staging::ring, "rings are for reproducible rows"),
          reason_if(is_group() && packs_per_thread % row_packs != 0,
                    "the packs of a thread hold no whole rows"),
          reason_if(is_in_tiles() && is_aligned, "tiles in shared memory are of misaligned rows"),
@@ -293,13 +294,13 @@ const ParameterSpace& SoftmaxRowPolicy::space() {
       PolicyField{&P::ring_kib, ring_parameter()},
       PolicyField{&P::row_groups, row_groups_parameter()},
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
-      PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared})
+      PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared, Staging::ring})
                                    .only_if("scope", {Scope::warp, Scope::block, Scope::cluster})},
       PolicyField{&P::packs_per_thread,
                   ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8}).only_if("staging", {Staging::direct})},
       PolicyField{&P::smem_kib, ordinal("smem_kib", {48, 112, 224})
                                     .only_if("scope", {Scope::block, Scope::cluster})
-                                    .only_if("staging", {Staging::shared})},
+                                    .only_if("staging", {Staging::shared, Staging::ring})},
       PolicyField{&P::min_blocks,
                   min_blocks_parameter({MinBlocks::unset, MinBlocks::one, MinBlocks::three_quarters})}));
   return space;
@@ -314,7 +315,7 @@ const KernelFamily& softmax_family() {
                    .operations = kSoftmaxOperations,
                    .kernels = {"softmax.cuh", "softmax_tiles.cuh", "row_chunks.cuh", "row_pipeline.cuh",
                                "row_held.cuh", "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh",
-                               "canonical_softmax_held.cuh"}});
+                               "canonical_softmax_ring.cuh", "canonical_softmax_held.cuh"}});
   return family;
 }
 

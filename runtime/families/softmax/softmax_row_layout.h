@@ -21,7 +21,8 @@ struct SoftmaxRowPolicy {
   std::int32_t ring_kib = 0;                 ///< of each block of a grid that holds rows
   std::int32_t row_groups = 1;               ///< of its warps, which take rows in turn
   std::int32_t block_threads = 256;
-  Staging staging = Staging::direct;  ///< where a row is held while it is used: in registers, or in shared memory
+  Staging staging = Staging::direct;  ///< where a row is held while it is used: in registers, or in shared memory, with
+                                      ///< a ring for the next one
   std::int32_t packs_per_thread = 0;  ///< in registers, of all its rows; of chunks, loads at once
   std::int32_t smem_kib = 0;          ///< of a block, at most, that packs are held in
   MinBlocks min_blocks = MinBlocks::unset;

@@ -126,6 +126,14 @@ class Device {
   /// cudaOccupancyMaxActiveBlocksPerMultiprocessor().
   virtual int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const = 0;
 
+  /// The number of clusters of so many blocks that are resident at once, of a `kernel` of which an SM has resident
+  /// blocks. On a GPU this is cudaOccupancyMaxActiveClusters(), which knows that a cluster lies within a GPC.
+  virtual std::int64_t resident_clusters(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes,
+                                         int cluster_blocks) const {
+    const std::int64_t of_sm = resident_blocks(kernel, block_threads, dynamic_smem_bytes);
+    return of_sm * facts().sm_count / cluster_blocks;
+  }
+
   /// The SMs on which work of this process runs: fewer than facts().sm_count where its context has a part of the device
   /// alone (MPS).
   virtual int usable_sms() const { return facts().sm_count; }

@@ -1,46 +1,23 @@
 // Softmax of rows that a grid holds in shared memory (row_held.cuh), on a real device. Policies are launched directly,
 // with smaller rings than they would have: parts of many chunks and of none, more rows than a ring holds.
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include <hone/softmax.h>
-
-#include "runtime/device/host/host_device.h"
 #include "runtime/families/row_held.h"
-#include "tests/runtime/support/device_fixture.h"
-#include "tests/runtime/support/verify_in_grids.h"
+#include "tests/runtime/support/softmax_policies.h"
 #include "tests/support/share.h"
 
 namespace hone {
 namespace {
 
-class HeldSoftmaxResults : public DeviceTest {
+class HeldSoftmaxResults : public SoftmaxPolicyTest {
  protected:
-  /// The blocks of the host device run at once, one on each of its SMs.
-  void use_sms(int count) {
-    if (is_cuda()) return;
-    HostOptions options = usual_host_options();
-    options.sm_count = count;
-    device_ = make_host_device(options);
-  }
-
-  /// Runs a policy on all that winners are verified on.
-  void verify(const Problem& problem, const std::string& policy_text) {
-    const std::optional<Policy> policy = problem.family->space().parse(policy_text);
-    ASSERT_TRUE(policy) << policy_text;
-    ASSERT_EQ(problem.family->is_valid(problem, *policy, device_->facts()).text(), "") << to_string(problem);
-    expect_policies_right(device_, problem, {*policy}, {});
-  }
-
   /// The policy of so many groups of warps of a block of 512 threads.
   static std::string held_by(int groups) {
     return fmt::format("scope=grid combine=held ring_kib=32 row_groups={} block_threads=512 packs_per_thread=4 "
@@ -55,25 +32,7 @@ class HeldSoftmaxResults : public DeviceTest {
   /// Expects what groups of warps make of rows in place to be what two kernels make of them.
   template <class T>
   void expect_same_bits(const Problem& problem, const std::vector<T>& in, int groups) {
-    const auto results = [&](const std::string& text, std::int64_t blocks) {
-      const Policy policy = *problem.family->space().parse(text);
-      const Unit unit = unit_of(problem, policy);
-      const auto binary = std::make_shared<const Binary>(device_->compile(unit));
-      const LoadedCandidate loaded{{policy, {blocks}}, load_policy(*device_, problem, policy, unit, binary).module};
-      const auto rows = upload(in);
-      const DeviceBuffer workspace = make_workspaces(device_, 1);
-      loaded.enqueue(*device_, problem, std::array<void*, 2>{rows.data, rows.data}, workspace.data(), nullptr);
-      std::vector<std::byte> bytes(in.size() * sizeof(T));
-      device_->copy_to_host(bytes.data(), rows.data, bytes.size(), nullptr);
-      device_->synchronize(nullptr);
-      return bytes;
-    };
-    const auto held = results(held_by(groups), device_->facts().sm_count);
-    const auto read_twice =
-        results("scope=grid combine=second_kernel block_threads=128 packs_per_thread=4 min_blocks=unset", 2);
-    const auto first = std::mismatch(held.begin(), held.end(), read_twice.begin()).first;
-    EXPECT_EQ(first, held.end()) << "element " << (first - held.begin()) / static_cast<std::int64_t>(sizeof(T))
-                                 << " of " << to_string(problem);
+    expect_bits_of_two_kernels(problem, in, held_by(groups), device_->facts().sm_count);
   }
 };
 

@@ -30,6 +30,10 @@ class ForwardingDevice : public Device {
   int resident_blocks(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes) const override {
     return inner_->resident_blocks(kernel, block_threads, dynamic_smem_bytes);
   }
+  std::int64_t resident_clusters(const Kernel& kernel, int block_threads, std::size_t dynamic_smem_bytes,
+                                 int cluster_blocks) const override {
+    return inner_->resident_clusters(kernel, block_threads, dynamic_smem_bytes, cluster_blocks);
+  }
   int usable_sms() const override { return inner_->usable_sms(); }
   void* allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
   void deallocate(void* pointer) noexcept override { inner_->deallocate(pointer); }
