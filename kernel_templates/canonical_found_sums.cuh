@@ -21,7 +21,8 @@ class FoundSums {
   /// Every thread calls it, ahead of a barrier of the block, or of the cluster.
   __device__ void init() {
     if (threadIdx.x < kPlaces) init_mbarrier(complete_ + threadIdx.x, kClusterBlocks > 1 ? 1 : kWarps);
-    for (unsigned i = threadIdx.x; i < kPlaces * kRoom; i += kBlockThreads) sums_[i / kRoom][i % kRoom] = Weight::absent();
+    for (unsigned i = threadIdx.x; i < kPlaces * kRoom; i += kBlockThreads)
+      sums_[i / kRoom][i % kRoom] = Weight::absent();
   }
 
   /// Keeps the sum of a chunk of the row. All lanes of a warp call it.

@@ -1,7 +1,7 @@
 // Softmax, or its logarithm, of rows with the same bits for every policy, number of rows, pitch, alignment and device.
 //
 // Weights are exponentials of IEEE operations alone (canonical_powers.cuh), and their sum is the canonical tree over
-// the row's elements. Five ways, by the length of a row:
+// the row's elements. Six ways, by the length of a row:
 //
 //   CanonicalSoftmaxLanes   kLanes neighbouring lanes hold a row in registers, kUnroll packs each: at most a chunk, or
 //                           a few chunks if they are a warp.
@@ -9,6 +9,7 @@
 //                           evenly: each takes 2^run_levels of them, and a block arguments.chunks. Where those are more
 //                           than kChunks, the row is read twice.
 //   CanonicalSoftmaxShared  (canonical_softmax_shared.cuh) a warp, a block or a cluster holds a row in shared memory.
+//   CanonicalSoftmaxRing    (canonical_softmax_ring.cuh) the same, and the next row is copied there meanwhile.
 //   CanonicalSoftmaxHeld    (canonical_softmax_held.cuh) a grid holds rows in shared memory, or as much as it can.
 //   CanonicalSoftmaxRows    (canonical_softmax_rows.cuh) rows of any length are read twice.
 //

@@ -1,10 +1,12 @@
 // Rows for canonical_softmax.cuh that pass through rings in shared memory, which bulk copies fill ahead of their use.
 //
 // A row belongs to a block or a cluster, each block of which has arguments.chunks of its chunks, and warp w of a block
-// chunks w, w + kWarps, … of these. Each warp has a ring of arguments.slots chunks: those that it sums next, of this row
-// and of the next ones. When it has loaded a chunk into registers, the next copy takes its place. It keeps the weights
-// of the row's chunks, or elements for the logarithm, behind the rings, and writes the results when all warps have found
-// their sums (FoundSums). So loads are in flight while warps wait for each other, compute and write.
+// chunks w, w + kWarps, … of these. Each warp has a ring of arguments.slots chunks: those that it sums next, of this
+// row and of the next ones. When it has loaded a chunk into registers, the next copy takes its place. It keeps the
+// weights of the row's chunks, or elements for the logarithm, behind the rings, and writes the results when all warps
+// have found their sums (FoundSums). So loads are in flight while warps wait for each other, compute and write.
+//
+// A cluster takes rows in a stride of all: all clusters of the grid should be resident.
 //
 // Rows that begin anywhere have packs that are aligned in the input, counted from the one that a row begins in. A slot
 // has one pack more then, the first of the next chunk, so that chunks can be turned as in RowPacks.
@@ -280,7 +282,8 @@ class CanonicalSoftmaxRing {
   unsigned lane = threadIdx.x % kWarpThreads, warp = threadIdx.x / kWarpThreads;
   unsigned first = warp + (kClusterBlocks > 1 ? rank_in_cluster() * all.chunks : 0);  ///< chunk of the warp
   unsigned chunks = all.chunks <= warp ? 0 : (all.chunks - warp - 1) / kWarps + 1;    ///< of a row
-  unsigned rows = all.rows <= row_of(0) ? 0 : static_cast<unsigned>((all.rows - row_of(0) - 1) / (gridDim.x / kClusterBlocks)) + 1;
+  unsigned rows =
+      all.rows <= row_of(0) ? 0 : static_cast<unsigned>((all.rows - row_of(0) - 1) / (gridDim.x / kClusterBlocks)) + 1;
   unsigned number = 0;           ///< of the next row, or sum, in FoundSums
   unsigned slot = 0, phase = 0;  ///< of the next chunk
   unsigned copied = 0, copied_row = 0;  ///< chunk of the next copy, which takes the slot of the one that is summed

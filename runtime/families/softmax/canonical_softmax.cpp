@@ -70,16 +70,19 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 26>
      "8192 rows of 8192 f16 take rings of a block 107 µs, blocks with registers 94, 4096 of 5001 40 and 32 (H100, CUDA "
      "13.0, 2026-11-28)",
      [](const View& v) { return v.is_ring && v.row_bytes < kLeastRingBytes; }},
-    {"so many warps with a ring have too few registers",
+    {"an SM has 16 warps with rings: fewer issue too little, and more have too few registers",
      "1024 rows of 50257 f16 take clusters of two blocks of 16 warps 88 µs, of 25 98, 256 of 250001 clusters of eight "
      "blocks of 16 warps 106, of 31 129 (H100, CUDA 13.0, 2026-11-28)",
-     [](const View& v) { return v.is_ring && v.block_threads > 512; }},
-    {"some warps have no chunk of a row", kNotMeasured,
      [](const View& v) {
-       return v.is_ring && v.block_threads > 128 && v.row_warps() > v.chunks_of_block(v.longest);
+       return v.is_ring && (v.smem_kib < v.kMostSmemOfTwo ||
+                            v.block_threads != (v.smem_kib == v.kMostSmemOfTwo ? 256 : 512));
      }},
+    {"some warps have no chunk of a row", kNotMeasured,
+     [](const View& v) { return v.is_ring && v.row_warps() > v.chunks_of_block(v.longest); }},
     {"a smaller ring would do", "two chunks ahead of a warp take no longer than three (as above)",
-     [](const View& v) { return v.is_ring && v.smem_kib > kLeastSmemKib && v.ring_slots(v.longest) >= kMostRingSlots; }},
+     [](const View& v) {
+       return v.is_ring && v.smem_kib > v.kMostSmemOfTwo && v.ring_slots(v.longest) >= kMostRingSlots;
+     }},
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
      [](const View& v) { return v.is_of_lanes() && v.block_threads > 256; }},
     {"a lane holds more elements than its registers", kNotMeasured,

@@ -30,6 +30,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t row_packs = 1;                                                         ///< of a lane, of a row
   std::int64_t whole_packs = 1;                                                       ///< of most rows of the class
   std::int64_t of_lanes = 0;                                                          ///< elements of a row, at most
+  static constexpr int kMostSmemOfTwo = 112;  ///< KiB of a block with rings of which an SM has two
   bool is_ring = staging == Staging::ring;
   bool is_in_shared = staging == Staging::shared || is_ring;
   /// Registers or shared memory of a block or a cluster hold rows: all, or those that are no longer than its tiles.
@@ -61,8 +62,6 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
  private:
   Reason held_is_valid(const DeviceFacts& facts) const;
   std::int64_t most_of_lanes() const;  ///< elements of a row that lanes can hold
-
-  static constexpr int kMostSmemOfTwo = 112;  ///< KiB of blocks of which an SM has two
 
   Reason ring_is_valid(const DeviceFacts& facts) const;
   std::int64_t chunks_of_lane() const;  ///< of the longest row, whose sums a lane combines: a power of two

@@ -70,6 +70,20 @@ TEST(SoftmaxCompiles, InEveryKindOfPolicyWithoutSpills) {
   for (const DType dtype : {DType::f16, DType::f32}) add_held(dtype, Numerics::fast);
   for (const DType dtype : {DType::f16, DType::f32, DType::f64}) add_held(dtype, Numerics::reproducible);
   for (const DType dtype : {DType::f16, DType::f32}) add_held(dtype, Numerics::reproducible, (1 << 24) + 1);
+  const auto add_ring = [&](bool is_log, const char* policy, std::int64_t columns) {
+    const SoftmaxSpec spec{.dtype = DType::f16, .numerics = Numerics::reproducible};
+    const SoftmaxShape shape = SoftmaxShape::rows(1 << 10, columns);
+    const Problem problem = is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape);
+    const auto ring = problem.family->space().parse(policy);
+    ASSERT_TRUE(ring);
+    units.push_back(unit_of(problem, *ring));
+  };
+  for (const std::int64_t columns : {50256, 50257}) {
+    add_ring(columns % 2 == 0, "scope=cluster cluster_blocks=2 block_threads=512 staging=ring smem_kib=224 "
+                               "min_blocks=unset", columns);
+    add_ring(columns % 2 != 0, "scope=cluster cluster_blocks=4 block_threads=256 staging=ring smem_kib=112 "
+                               "min_blocks=unset", columns);
+  }
 
   std::atomic<std::size_t> next{0};
   std::mutex mutex;

@@ -63,6 +63,13 @@ TEST(Geometries, AreTheSameNumberOfBlocksForEverySm) {
   EXPECT_EQ(grids(h100_facts(), shape, 1), (Grids{132, 264, 396, 528}));
 }
 
+TEST(Geometries, OfClustersAreWavesOfThoseThatAreResident) {
+  const WorkShape shape{.block_threads = 256, .cluster_blocks = 8};
+  std::vector<std::int64_t> grids;
+  for (const Geometry& geometry : geometries(h100_facts(), shape, 1, 15)) grids.push_back(geometry.max_blocks);
+  EXPECT_EQ(grids, (std::vector<std::int64_t>{120, 240, 360, 480}));
+}
+
 TEST(Geometries, OfACooperativeGridAreOneBlockOnEachSm) {
   EXPECT_EQ(grids(h100_facts(), {.block_threads = 256, .tiles = 7, .cooperative = true}, 4),
             std::vector<std::int64_t>{132});
