@@ -41,7 +41,7 @@ struct View : PolicyView<CanonicalSoftmax> {
   HeldRows held_rows_of_all_sms() const { return held_rows(columns, facts.sm_count); }
 };
 
-constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 26>{{
+constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 27>{{
     {"few warps of a block that holds rows take long for each", "as with fast numerics (softmax_family.cpp)",
      [](const View& v) { return v.is_held() && v.block_threads < 1024; }},
     {"four warps, one of three groups, share eight chunks of the tree evenly; where a block has more than three chunks of "
@@ -66,6 +66,11 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 26>
     {"registers hold elements of more than 16 bits as fast",
      "128 rows of 250001 f32 take rings 107 µs, 256 of them clusters with registers 188 (H100, CUDA 13.0, 2026-11-28)",
      [](const View& v) { return v.is_ring && v.traits.in_bytes > 2; }},
+    {"registers hold aligned rows of about 2^16 elements as fast, and the search does not find them beside rings",
+     "1024 rows of 65536 f16 take rings 104 µs, clusters of 16 blocks with registers 96 (H100, CUDA 13.0, 2026-11-28)",
+     [](const View& v) {
+       return v.is_ring && v.is_aligned && !v.traits.is_log && v.longest <= 96 * v.chunk;
+     }},
     {"registers hold so short a row as fast",
      "8192 rows of 8192 f16 take rings of a block 107 µs, blocks with registers 94, 4096 of 5001 40 and 32 (H100, CUDA "
      "13.0, 2026-11-28)",
@@ -286,7 +291,7 @@ WorkShape CanonicalSoftmax::shape() const {
   }
   shape.tiles = count * (cuts_rows() ? row_tiles() : cluster_blocks);
   shape.launches = cuts_rows() ? 2 : 1;
-  shape.independent_blocks = !cuts_rows();
+  shape.independent_blocks = !cuts_rows() && !is_ring;
   shape.bytes_in_flight_per_block = is_ring ? row_warps() * ring_slots(columns) * kChunkBytes
                                             : std::min(row_bytes / cluster_blocks, tile * traits.in_bytes);
   if (!is_on_chip) shape.traffic = traits.traffic(2, 1);

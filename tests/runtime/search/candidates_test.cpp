@@ -64,7 +64,7 @@ TEST(Geometries, AreTheSameNumberOfBlocksForEverySm) {
 }
 
 TEST(Geometries, OfClustersAreWavesOfThoseThatAreResident) {
-  const WorkShape shape{.block_threads = 256, .cluster_blocks = 8};
+  const WorkShape shape{.block_threads = 256, .cluster_blocks = 8, .independent_blocks = false};
   std::vector<std::int64_t> grids;
   for (const Geometry& geometry : geometries(h100_facts(), shape, 1, 15)) grids.push_back(geometry.max_blocks);
   EXPECT_EQ(grids, (std::vector<std::int64_t>{120, 240, 360, 480}));
