@@ -90,10 +90,10 @@ class CanonicalSoftmaxRing {
   }
   /// Number of the warp's chunk i in its row.
   __device__ unsigned number_of(unsigned i) const { return first + i * kWarps; }
-  /// Elements of the row from that chunk on, or more than it has if those are.
+  /// Elements of the row from that chunk on, or so many that the next chunk's first pack is whole.
   __device__ unsigned elements_from(unsigned i) const {
     const Index begin = static_cast<Index>(number_of(i)) * kElements, columns = static_cast<Index>(all.columns);
-    return columns <= begin ? 0 : at_most(columns - begin, kElements + 1);
+    return columns <= begin ? 0 : at_most(columns - begin, kElements + kPack);
   }
 
   __device__ InPack* packs() const {
@@ -121,7 +121,7 @@ class CanonicalSoftmaxRing {
       auto* from = reinterpret_cast<const InPack*>(copied_in - before) + static_cast<Index>(number) * kChunkPacks;
       InPack* to = packs();
       unsigned count = left == 0 ? 0 : (behind + kPack - 1) / kPack;
-      if (number == 0 || left <= kElements) copy_ends(from, to, count, number == 0 ? before : 0, behind);
+      if (number == 0 || left < kElements + kPack) copy_ends(from, to, count, number == 0 ? before : 0, behind);
       if (count > 0) arrive_with_bulk_copy(to, from, count * sizeof(InPack), landed(), last_use_policy());
       else arrive(landed());
     }
