@@ -68,8 +68,7 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
   if (model_constants(facts).block_share_bytes > 0) return sweeping_geometries(facts, shape, resident_blocks * sms);
   std::vector<Geometry> result;
   for (std::int64_t per_sm = 1; per_sm < resident_blocks; per_sm *= 2) result.push_back({.max_blocks = per_sm * sms});
-  const bool are_known = resident_clusters > 0 && !shape.independent_blocks;
-  const std::int64_t wave = are_known ? resident_clusters * shape.cluster_blocks : resident_blocks * sms;
+  const std::int64_t wave = resident_clusters > 0 ? resident_clusters * shape.cluster_blocks : resident_blocks * sms;
   for (std::int64_t waves : {1, 2, 3, 4}) result.push_back({.max_blocks = waves * wave});
   if (shape.independent_blocks) {
     result.push_back({.max_blocks = 8 * wave});
