@@ -71,7 +71,7 @@ class CanonicalSoftmaxRing {
   static constexpr unsigned kOfLanePacks = kChunkPacks / kWarpThreads;
   static constexpr unsigned kMostOfPiece = 16 / sizeof(Acc), kOfPiece = kPack < kMostOfPiece ? kPack : kMostOfPiece;
 
-  /// What is kept of a chunk. Lanes have pieces side by side, so that there are no bank conflicts.
+  /// A chunk is kept in pieces of 16 bytes. Lanes have them side by side, so that there are no bank conflicts.
   using Piece = typename Select<Types::kLog, InPack, Pack<Acc, kOfPiece>>::type;
   static constexpr unsigned kPieces = Types::kLog ? 1 : kPack / kOfPiece;  ///< of a pack
   static constexpr unsigned kStep = kKeptBytes / sizeof(Piece) * kWarps;   ///< from a chunk of a warp to its next one
