@@ -69,24 +69,15 @@ struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere> {
   template <class Weight>
   __device__ void store(Out* first, unsigned columns, const Weight& weight, const SoftmaxNorm<Acc>& norm,
                         const auto& take) const {
-    if (weight.is_nan) this->write(first, columns, take, [](unsigned, unsigned) { return canonical_nan<Out>(); });
-    else if constexpr (!Types::kLog)
-      this->write(first, columns, take, [&](unsigned u, unsigned e) { return weight.of_kept(weights[u][e], norm); });
-    else if (weight.scales_exactly()) write_logarithms<true>(first, columns, weight, norm, take);
-    else write_logarithms<false>(first, columns, weight, norm, take);
+    const auto kept = [&](unsigned u, unsigned e) {
+      if constexpr (Types::kLog) return convert<Acc>(this->packs[u][e]);
+      else return weights[u][e];
+    };
+    weight.write_results(*this, norm, kept, first, columns, take);
   }
   template <class Weight>
   __device__ void store(Out* first, unsigned columns, const Weight& weight, const SoftmaxNorm<Acc>& norm) const {
     store(first, columns, weight, norm, [](unsigned) {});
-  }
-
- private:
-  template <bool kScalesExactly, class Weight>
-  __device__ void write_logarithms(Out* first, unsigned columns, const Weight& weight, const SoftmaxNorm<Acc>& norm,
-                                   const auto& take) const {
-    this->write(first, columns, take, [&](unsigned u, unsigned e) {
-      return weight.template of_kept<kScalesExactly>(convert<Acc>(this->packs[u][e]), norm);
-    });
   }
 };
 

@@ -150,14 +150,30 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   /// the result has all its digits, so that it is 1 where the sum is the weight.
   template <bool kScalesExactly = false>
   __device__ Out of_kept(Acc kept, const Norm& norm) const {
+    return convert<Out>(wide_of_kept<kScalesExactly>(kept, norm));
+  }
+  /// Before it is rounded to the result's dtype.
+  template <bool kScalesExactly = false>
+  __device__ Acc wide_of_kept(Acc kept, const Norm& norm) const {
     if constexpr (Types::kLog && kScalesExactly) {
-      return convert<Out>(fma(half_exponent(kept), factor, -norm.by));
+      return fma(half_exponent(kept), factor, -norm.by);
     } else if constexpr (Types::kLog) {
-      return convert<Out>(rounded_sum(rounded_product(half_exponent(kept), factor), -norm.by));
+      return rounded_sum(rounded_product(half_exponent(kept), factor), -norm.by);
     } else {
       const Acc quotient = rounded_product(kept, norm.by);
-      if constexpr (sizeof(Out) < sizeof(Acc)) return convert<Out>(quotient);
-      else return convert<Out>(fma(fma(-quotient, norm.sum, kept), norm.by, quotient));
+      if constexpr (sizeof(Out) < sizeof(Acc)) return quotient;
+      else return fma(fma(-quotient, norm.sum, kept), norm.by, quotient);
+    }
+  }
+  /// Calls to.write(where…, result), where result(u, e) is that of kept(u, e), which is as of_kept() takes it.
+  template <class To, class... Where>
+  __device__ void write_results(const To& to, const Norm& norm, const auto& kept, const Where&... where) const {
+    if (is_nan) {
+      to.write(where..., [](unsigned, unsigned) { return canonical_nan<Out>(); });
+    } else if (Types::kLog && scales_exactly()) {
+      to.write(where..., [&](unsigned u, unsigned e) { return of_kept<true>(kept(u, e), norm); });
+    } else {
+      to.write(where..., [&](unsigned u, unsigned e) { return of_kept(kept(u, e), norm); });
     }
   }
   __device__ OutPack results(const InPack& pack, const Norm& norm) const {

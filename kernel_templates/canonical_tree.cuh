@@ -52,10 +52,11 @@ struct CanonicalCombine {
   static __device__ State of_lanes(State state) { return in_all_lanes<kLanes>(state); }
 };
 
-/// Folds leaf(0) … leaf(kCount − 1) in halves. Recursive, so that every index is a constant.
+/// Folds leaf(0) … leaf(kCount − 1) in halves, those of a power of two leaves of which the others are absent. Recursive,
+/// so that every index is a constant.
 template <class Op, unsigned kCount, unsigned kFirst = 0, unsigned kStep = 1, class Leaf>
 __device__ typename Op::State fold_leaves(const Leaf& leaf) {
-  if constexpr (kStep == kCount) return leaf(kFirst);
+  if constexpr (kFirst + kStep >= kCount) return leaf(kFirst);
   else return Op::combine(fold_leaves<Op, kCount, kFirst, 2 * kStep>(leaf),
                           fold_leaves<Op, kCount, kFirst + kStep, 2 * kStep>(leaf));
 }

@@ -31,6 +31,14 @@ struct RmsNormTiles {
     return kHasWeight ? element * factor * weights[k] : element * factor;
   }
 
+  static __device__ T result(float value) { return convert<T>(value); }
+
+  template <unsigned kColumns, unsigned kRows_>
+  __device__ bool rows(float* values) const {
+    unrolled<kRows_>([&](unsigned r) { row<kColumns>(values + r * kColumns); });
+    return false;
+  }
+
   /// Replaces the elements of a thread's row by their results.
   template <unsigned kColumns>
   __device__ void row(float* values) const {

@@ -34,16 +34,17 @@ struct ThreadRows {
     }
   }
 
-  __device__ void store(Out* to, unsigned count) const {
+  /// convert<Out>() of each, but where_special(value) if some are special.
+  __device__ void store(Out* to, unsigned count, bool are_special, const auto& where_special) const {
     using Part = Pack<Out, sizeof(Out) < 4 ? 2 : 1>;
-    if (count >= kElements && elements_behind_alignment<sizeof(Part)>(to) == 0) {
+    if (!are_special && count >= kElements && elements_behind_alignment<sizeof(Part)>(to) == 0) {
       unrolled<kElements / Part::kElements>([&](unsigned p) {
         reinterpret_cast<Part*>(to)[p] =
             Part::of([&](unsigned e) { return convert<Out>(values[p * Part::kElements + e]); });
       });
     } else {
       unrolled<kElements>([&](unsigned e) {
-        if (e < count) to[e] = convert<Out>(values[e]);
+        if (e < count) to[e] = where_special(values[e]);
       });
     }
   }
@@ -100,7 +101,9 @@ struct RowTiles {
   /// Calls act(offset, is_own) for each of a group's rows in a tile. All lanes of a warp call it; lanes without a row
   /// compute the first one and write nothing.
   static __device__ void for_group_rows(unsigned columns, unsigned rows, const auto& act) {
-    for (unsigned row = threadIdx.x / kGroup; row < kTileRows; row += kGroups) {
+#pragma unroll 1
+    for (unsigned first = 0; first < kTileRows; first += kGroups) {
+      const unsigned row = first + threadIdx.x / kGroup;
       const bool is_own = row < rows;
       act(is_own ? row * columns : 0, is_own);
     }
@@ -119,8 +122,9 @@ struct RowTiles {
     return k < kLeast || threadIdx.x % kGroup + k * kGroup < columns;
   }
 
-  /// If kUnrollsRows, calls work.rows<kColumns>(values) for each run of ThreadRows of a thread; Acc is that of its
-  /// values, which become results. Recursive: code for each number of columns.
+  /// If kUnrollsRows, calls work.rows<kColumns, kRows>(values) for each run of ThreadRows of a thread; Acc is that of
+  /// their values, which become results: work.result(value) is stored, which is convert<Out>(value) if rows() was false.
+  /// Recursive: code for each number of columns.
   template <class Acc, unsigned kColumns = kLeast == 0 ? 1 : kLeast, class Work>
   static __device__ void for_thread_rows(const Work& work, const In* in, Out* out, unsigned rows, unsigned columns) {
     if constexpr (kColumns < kEach)
@@ -131,8 +135,8 @@ struct RowTiles {
     for (unsigned first = threadIdx.x * Run::kElements; first < elements; first += kBlockThreads * Run::kElements) {
       Run run;
       run.load(in + first, elements - first);
-      unrolled<Run::kRows>([&](unsigned r) { work.template row<kColumns>(&run.values[r * kColumns]); });
-      run.store(out + first, elements - first);
+      const bool are_special = work.template rows<kColumns, Run::kRows>(run.values);
+      run.store(out + first, elements - first, are_special, [&](Acc value) { return work.result(value); });
     }
   }
 

@@ -21,6 +21,14 @@ struct SoftmaxTiles {
   struct ThreadWork {
     Scale scale;
 
+    static __device__ Out result(Acc value) { return convert<Out>(value); }
+
+    template <unsigned kColumns, unsigned kRows_>
+    __device__ bool rows(Acc* values) const {
+      unrolled<kRows_>([&](unsigned r) { row<kColumns>(values + r * kColumns); });
+      return false;
+    }
+
     /// Replaces the elements of a row by their results.
     template <unsigned kColumns>
     __device__ void row(Acc* values) const {

@@ -30,6 +30,16 @@ constexpr std::int64_t kLeastSpansBytes = 64 * 1024;  ///< of a row that is wort
 /// Spans for each block of a grid, at most: the last round of a grid is the shorter, the shorter they are.
 constexpr std::int64_t kSpansOfBlock = 4;
 
+/// The instructions of an element in tiles, by SASS of sm_90, and those of a row for each of its lanes: of threads with
+/// rows to themselves, for whose columns there is code, and of others; more for weights with all digits, and for the
+/// logarithm of a sum.
+constexpr double kElementInstructions = 14, kFullInstructions = 5;
+constexpr double kUnrolledRowInstructions = 30, kLaneInstructions = 100, kLogInstructions = 75;
+
+/// The same where lanes hold packs of rows that begin anywhere, and those of a pack, which the row may not fill: 2^19
+/// rows of 50 f16 take 4 lanes of 4 packs 66 µs, 8 of 2 81, 16 of 1 144 (H100, CUDA 13.0, 2026-11-28).
+constexpr double kPackElementInstructions = 22, kTurnedPackInstructions = 60, kTurnedLaneInstructions = 290;
+
 struct View : PolicyView<CanonicalSoftmax> {
   using PolicyView::PolicyView;
 
@@ -41,7 +51,7 @@ struct View : PolicyView<CanonicalSoftmax> {
   HeldRows held_rows_of_all_sms() const { return held_rows(columns, facts.sm_count); }
 };
 
-constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 27>{{
+constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 28>{{
     {"few warps of a block that holds rows take long for each", "as with fast numerics (softmax_family.cpp)",
      [](const View& v) { return v.is_held() && v.block_threads < 1024; }},
     {"four warps, one of three groups, share eight chunks of the tree evenly; where a block has more than three chunks of "
@@ -61,7 +71,8 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 27>
     {"launch bounds were not tried here", kNotMeasured,
      [](const View& v) {
        return !v.is_held() &&
-              (v.min_blocks == MinBlocks::one || (v.min_blocks != MinBlocks::unset && (!v.is_in_shared || v.is_ring)));
+              (v.min_blocks == MinBlocks::one ||
+               (v.min_blocks != MinBlocks::unset && (!v.is_in_shared || v.is_ring || v.has_tiles)));
      }},
     {"registers hold elements of more than 16 bits as fast",
      "128 rows of 250001 f32 take rings 107 µs, 256 of them clusters with registers 188 (H100, CUDA 13.0, 2026-11-28)",
@@ -89,7 +100,9 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 27>
        return v.is_ring && v.smem_kib > v.kMostSmemOfTwo && v.ring_slots(v.longest) >= kMostRingSlots;
      }},
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
-     [](const View& v) { return v.is_of_lanes() && v.block_threads > 256; }},
+     [](const View& v) { return (v.is_of_lanes() || v.has_tiles) && v.block_threads > 256; }},
+    {"a row has fewer elements than lanes", kNotMeasured,
+     [](const View& v) { return v.has_tiles && v.threads_per_row > v.columns; }},
     {"a lane holds more elements than its registers", kNotMeasured,
      [](const View& v) { return v.is_of_lanes() && v.packs_per_thread * v.pack > kMostElementsOfLane; }},
     {"lanes hold more than twice a row", kNotMeasured,
@@ -111,7 +124,9 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 27>
               v.smem_bytes(v.longest) <= v.smem_kib * 512;
      }},
     {"rows of a chunk at most want fewer lanes than a warp", kNotMeasured,
-     [](const View& v) { return v.scope == Scope::warp && v.is_in_shared && 2 * v.longest <= v.chunk; }},
+     [](const View& v) {
+       return v.scope == Scope::warp && v.is_in_shared && !v.has_tiles && 2 * v.longest <= v.chunk;
+     }},
     {"so long rows are for more than a warp", kNotMeasured,
      [](const View& v) { return v.scope == Scope::warp && v.is_in_shared && v.longest > kMostChunksOfWarp * v.chunk; }},
     {"larger blocks hold the row", kNotMeasured,
@@ -143,6 +158,7 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 27>
 
 CanonicalSoftmax::CanonicalSoftmax(const Problem& of, const Policy& policy)
     : SoftmaxRowPolicy(policy.as<SoftmaxRowPolicy>()), problem(of) {
+  if (has_tiles) tile_of_lanes = {problem, traits, threads_per_row};
   if (scope != Scope::warp || is_in_shared) return;
   const auto packs_of = [&](std::int64_t length) {
     const std::int64_t packs = divide_up(at_least_one(length), threads_per_row * pack);
@@ -160,13 +176,12 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
   if (Reason reason = check_blocks(facts, block_threads, cluster_blocks); !reason.empty()) return reason;
   if (is_held()) return held_is_valid(facts);
   if (is_ring) return ring_is_valid(facts);
+  if (has_tiles) return tiles_are_valid(facts);
   if (const std::int64_t smem = smem_bytes(last_of(problem, 1)); smem > facts.smem_bytes_per_block_optin)
     return {ReasonCode::device_smem, {static_cast<double>(smem), double(facts.smem_bytes_per_block_optin)}};
   return first_reason(
       {reason_if(combine == Combine::pipeline, "reproducible rows are in no pipeline"),
        reason_if(is_in_shared && smem_bytes(last_of(problem, 1)) > most_smem, "shared memory does not hold the row"),
-       reason_if(is_in_shared && scope == Scope::warp && threads_per_row != 32,
-                 "a warp holds a row in shared memory, not fewer lanes"),
        reason_if(is_by_lanes && !std::has_single_bit(static_cast<unsigned>(packs_per_thread)),
                  "lanes hold a power of two of packs"),
        reason_if(is_by_lanes && (of_lanes > most_of_lanes() || row_packs > packs_per_thread),
@@ -199,6 +214,15 @@ Reason CanonicalSoftmax::ring_is_valid(const DeviceFacts& facts) const {
        reason_if(ring_slots(longest) < 1, "shared memory does not hold the row and a ring")});
 }
 
+Reason CanonicalSoftmax::tiles_are_valid(const DeviceFacts& facts) const {
+  const std::int64_t longest = last_of(problem, 1);
+  return first_reason({check_smem(facts, smem_bytes(longest)),
+                       reason_if(is_aligned, "tiles in shared memory are of misaligned rows"),
+                       reason_if(longest > chunk, "lanes hold a chunk of a row at most"),
+                       reason_if(tile_of_lanes.elements_each > kMostElementsEach,
+                                 "a lane has more elements than the registers hold")});
+}
+
 HeldRows CanonicalSoftmax::held_rows(std::int64_t of_columns, std::int64_t blocks) const {
   const std::int64_t packs = at_least_one(divide_up(of_columns, pack));
   const auto sum_bytes = static_cast<std::int64_t>(info(traits.accumulator).size_bytes);
@@ -220,6 +244,7 @@ Unit CanonicalSoftmax::unit() const {
       "using Types = hone::CanonicalSoftmaxTypes<{}, {}, {}, {}, {}, {}, {}>;\n"
       "static_assert(hone::kChunkElements<Types::In> == {}, \"host and device disagree\");\n",
       is_ring        ? "canonical_softmax_ring.cuh"
+      : has_tiles    ? "canonical_softmax_tiles.cuh"
       : is_in_shared ? "canonical_softmax_shared.cuh"
       : is_held()    ? "canonical_softmax_held.cuh"
                      : "canonical_softmax_rows.cuh",
@@ -244,6 +269,12 @@ Unit CanonicalSoftmax::unit() const {
         block_threads, cluster_blocks, chunks_of_lane(), ring_slot_bytes(), kept_bytes(), kMostRingSlots,
         ring_static_bytes());
     return unit_of(source, {kernel_entry("Kernel::run", block_threads, ring_bounds())});
+  }
+  if (has_tiles) {
+    source += fmt::format("using Kernel = hone::CanonicalSoftmaxTiles<Types, {}, {}, {}, {}, {}>;\n", block_threads,
+                          threads_per_row, tile_of_lanes.least_each, tile_of_lanes.elements_each,
+                          tile_of_lanes.of_thread);
+    return unit_of(source, {kernel_entry("Kernel::run", *this)});
   }
   if (is_in_shared) {
     source += fmt::format("using Kernel = hone::CanonicalSoftmaxShared<Types, {}, {}, {}>;\n"
@@ -279,7 +310,11 @@ WorkShape CanonicalSoftmax::shape() const {
   WorkShape shape{.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns))};
   if (scope == Scope::warp) {
     shape.tiles = divide_up(count, tile_rows());
-    shape.bytes_in_flight_per_block = tile_rows() * (is_in_shared ? std::min(row_bytes, kChunkBytes) : row_bytes);
+    const bool is_by_chunk = is_in_shared && !has_tiles;
+    shape.bytes_in_flight_per_block = tile_rows() * (is_by_chunk ? std::min(row_bytes, kChunkBytes) : row_bytes);
+    if (has_tiles) shape.round_latencies = kTileRoundLatencies;
+    if (!is_aligned && !is_by_chunk)
+      shape.instructions_per_byte = element_instructions() / static_cast<double>(traits.in_bytes + traits.out_bytes);
     return shape;
   }
   if (is_held()) {
@@ -299,8 +334,23 @@ WorkShape CanonicalSoftmax::shape() const {
   return shape;
 }
 
+double CanonicalSoftmax::element_instructions() const {
+  const std::int64_t length = center_of(problem, 1);
+  const double of_full = traits.out_bytes > 2 ? kFullInstructions : 0, of_log = traits.is_log ? kLogInstructions : 0;
+  double of_lane = kLaneInstructions, of_element = kElementInstructions;
+  if (has_tiles && threads_per_row == 1 && tile_of_lanes.elements_each <= kMostUnrolledColumns) {
+    of_lane = kUnrolledRowInstructions;
+  } else if (!has_tiles) {
+    const auto packs = static_cast<double>(divide_up(length, threads_per_row * pack));
+    of_lane = kTurnedLaneInstructions + kTurnedPackInstructions * static_cast<double>(row_packs);
+    of_element = kPackElementInstructions * packs * threads_per_row * static_cast<double>(pack) /
+                 static_cast<double>(length);
+  }
+  return of_element + of_full + (of_lane + of_log) * threads_per_row / static_cast<double>(length);
+}
+
 Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
-  if (scope == Scope::warp && !is_in_shared) return {};
+  if (scope == Scope::warp && (!is_in_shared || has_tiles)) return {};
   if (is_on_chip) {
     const std::int64_t chunks = chunks_of_block(columns);
     return {.levels = Spans::of(chunks, row_warps()).levels, .count = chunks};
@@ -320,6 +370,7 @@ std::int64_t CanonicalSoftmax::chunks_of_block(std::int64_t of_columns) const {
 }
 
 std::int64_t CanonicalSoftmax::smem_bytes(std::int64_t of_columns) const {
+  if (has_tiles) return tile_of_lanes.smem_bytes(tile_rows(), of_columns);
   if (is_held()) return ring_kib * 1024;
   if (is_ring)
     return row_warps() * ring_slots(of_columns) * ring_slot_bytes() + chunks_of_block(of_columns) * kept_bytes();

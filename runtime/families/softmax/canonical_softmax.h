@@ -30,9 +30,11 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t row_packs = 1;                                                         ///< of a lane, of a row
   std::int64_t whole_packs = 1;                                                       ///< of most rows of the class
   std::int64_t of_lanes = 0;                                                          ///< elements of a row, at most
+  SoftmaxTileRows tile_of_lanes;
   static constexpr int kMostSmemOfTwo = 112;  ///< KiB of a block with rings of which an SM has two
   bool is_ring = staging == Staging::ring;
   bool is_in_shared = staging == Staging::shared || is_ring;
+  bool has_tiles = scope == Scope::warp && staging == Staging::shared && threads_per_row < 32;  ///< row_tiles.cuh
   /// Registers or shared memory of a block or a cluster hold rows: all, or those that are no longer than its tiles.
   bool is_on_chip = scope != Scope::grid && (is_in_shared || scope != Scope::block || last_of(problem, 1) <= 2 * tile);
   bool is_aligned = problem.alignment >= kMaxAlignment;
@@ -41,7 +43,9 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   CanonicalSoftmax(const Problem& of, const Policy& policy);
 
   /// Rows that a group of lanes holds at once, and rows of a block; only where lanes hold rows.
-  std::int64_t rows_at_once() const { return at_least_one(packs_per_thread / whole_packs); }
+  std::int64_t rows_at_once() const {
+    return has_tiles ? tile_of_lanes.of_thread : at_least_one(packs_per_thread / whole_packs);
+  }
   std::int64_t tile_rows() const { return block_threads / threads_per_row * rows_at_once(); }
 
   std::int64_t row_warps() const { return scope == Scope::warp ? 1 : block_threads / 32; }  ///< of a block
@@ -61,6 +65,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
 
  private:
   Reason held_is_valid(const DeviceFacts& facts) const;
+  Reason tiles_are_valid(const DeviceFacts& facts) const;
   std::int64_t most_of_lanes() const;  ///< elements of a row that lanes can hold
 
   Reason ring_is_valid(const DeviceFacts& facts) const;
@@ -72,6 +77,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   MinBlocks ring_bounds() const { return smem_kib > kMostSmemOfTwo ? MinBlocks::one : MinBlocks::unset; }
   std::int64_t row_tiles() const { return at_least_one(divide_up(columns, tile)); }
   Spans spans(std::int64_t max_blocks) const;
+  double element_instructions() const;  ///< of rows that begin anywhere, where lanes of a warp have them
 };
 
 namespace canonical {

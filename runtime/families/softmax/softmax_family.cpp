@@ -62,8 +62,8 @@ struct Layout : SoftmaxRowLayout {
 
   Reason is_valid(const DeviceFacts& facts) const {
     const std::int64_t most_rows = last_of(problem, 0), longest = last_of(problem, 1);
-    const std::int64_t needed_smem = is_in_tiles() ? tile_smem_bytes(longest)
-                                     : is_in_shared()     ? smem_kib * 1024 + 2048
+    const std::int64_t needed_smem = is_in_tiles()    ? smem_bytes(longest)
+                                     : is_in_shared() ? smem_kib * 1024 + 2048
                                                           : 0;
     return first_reason(
         {check_blocks(facts, block_threads, cluster_blocks), check_smem(facts, needed_smem),
@@ -71,7 +71,7 @@ struct Layout : SoftmaxRowLayout {
          reason_if(is_group() && packs_per_thread % row_packs != 0,
                    "the packs of a thread hold no whole rows"),
          reason_if(is_in_tiles() && is_aligned, "tiles in shared memory are of misaligned rows"),
-         reason_if(is_in_tiles() && elements_each > kMostElementsEach,
+         reason_if(is_in_tiles() && tile.elements_each > kMostElementsEach,
                    "a lane has more elements than the registers hold"),
          row_chunks(most_rows, longest).is_valid(), is_held() ? held_is_valid(facts, most_rows, longest) : Reason()});
   }
@@ -109,7 +109,7 @@ struct Layout : SoftmaxRowLayout {
             ? fmt::format("Kernel::groups<{}, {}, {}>", threads_per_row, row_packs, rows_at_once)
         : is_in_tiles()
             ? fmt::format("hone::SoftmaxTiles<Types, {}, {}, {}, {}, {}>::run", block_threads, threads_per_row,
-                          least_each, elements_each, rows_at_once)
+                          tile.least_each, tile.elements_each, rows_at_once)
         : is_in_shared() ? fmt::format("Kernel::in_shared<{}>", cluster_blocks)
                          : fmt::format("Kernel::in_registers<{}, {}>", cluster_blocks, packs_per_thread);
     unit.entries = {kernel_entry(body, *this)};
@@ -193,7 +193,7 @@ struct Layout : SoftmaxRowLayout {
     // A thread's packs one after the other, trees in a pack, a tile, a warp, a block, a cluster; then the chunks.
     const std::int64_t threads = is_held() ? kernel_threads() * max_blocks
                                            : row_threads * at_least_one(chunks(max_blocks));
-    return divide_up(at_least_one(packs()), threads) + elements_each + 48;
+    return divide_up(at_least_one(packs()), threads) + tile.elements_each + 48;
   }
 };
 
@@ -315,7 +315,8 @@ const KernelFamily& softmax_family() {
                    .operations = kSoftmaxOperations,
                    .kernels = {"softmax.cuh", "softmax_tiles.cuh", "row_chunks.cuh", "row_pipeline.cuh",
                                "row_held.cuh", "canonical_softmax_rows.cuh", "canonical_softmax_shared.cuh",
-                               "canonical_softmax_ring.cuh", "canonical_softmax_held.cuh"}});
+                               "canonical_softmax_tiles.cuh", "canonical_softmax_ring.cuh",
+                               "canonical_softmax_held.cuh"}});
   return family;
 }
 

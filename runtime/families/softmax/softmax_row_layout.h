@@ -41,6 +41,32 @@ struct SoftmaxRowPolicy {
   static const ParameterSpace& space();
 };
 
+/// Tiles of rows of a size class (row_tiles.cuh), of which row_threads threads have one each.
+struct SoftmaxTileRows {
+  std::int64_t least_each = 0;     ///< elements of a row for each thread, at least
+  std::int64_t elements_each = 1;  ///< and at most
+  std::int64_t of_thread = 1;      ///< rows
+  std::int64_t in_bytes = 0, out_bytes = 0;
+
+  SoftmaxTileRows() = default;
+  SoftmaxTileRows(const Problem& problem, const SoftmaxTraits& traits, std::int64_t row_threads)
+      // Winners are verified on rows that are shorter by one, too.
+      : least_each(std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads),
+        elements_each(at_least_one(divide_up(last_of(problem, 1), row_threads))),
+        in_bytes(traits.in_bytes),
+        out_bytes(traits.out_bytes) {
+    // 16-byte loads a thread in flight: a thread that has rows to itself computes them faster than a group does.
+    const std::int64_t loads = row_threads == 1 ? 4 : 2, most = row_threads == 1 ? 4 : 8;
+    const std::int64_t row_bytes = center_of(problem, 1) * in_bytes;
+    of_thread = std::clamp<std::int64_t>(loads * kMaxAlignment * row_threads / row_bytes, 1, most);
+  }
+
+  std::int64_t smem_bytes(std::int64_t rows, std::int64_t columns) const {
+    const auto area = [&](std::int64_t bytes) { return divide_up(rows * columns * bytes, 16) * 16 + 16; };
+    return area(in_bytes) + area(out_bytes);
+  }
+};
+
 /// The numbers that a policy has on a problem. The same for all problems of one size class, but for `rows` and
 /// `columns`.
 struct SoftmaxRowLayout : SoftmaxRowPolicy {
@@ -54,8 +80,7 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
   std::int64_t row_threads = threads_per_row > 0 ? threads_per_row : std::int64_t{block_threads} * cluster_blocks;
   std::int64_t row_packs = 1;  ///< of a row in each thread's registers
   std::int64_t rows_at_once = 1;
-  std::int64_t least_each = 0;     ///< elements of a row for each thread of a tile, at least
-  std::int64_t elements_each = 1;  ///< and at most
+  SoftmaxTileRows tile;
 
   SoftmaxRowLayout(const Problem& of, const Policy& policy)
       : SoftmaxRowPolicy(policy.as<SoftmaxRowPolicy>()), problem(of) {
@@ -63,20 +88,15 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
       row_packs = divide_up(center_packs, row_threads);
       rows_at_once = at_least_one(packs_per_thread / row_packs);
     } else if (is_in_tiles()) {
-      // Winners are verified on rows that are shorter by one, too.
-      least_each = std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads;
-      elements_each = at_least_one(divide_up(last_of(problem, 1), row_threads));
-      // 16-byte loads a thread in flight: a thread that has rows to itself computes them faster than a group does.
-      const std::int64_t loads = threads_per_row == 1 ? 4 : 2, row_bytes = center_columns * traits.in_bytes;
-      const std::int64_t most = threads_per_row == 1 ? 4 : 8;
-      rows_at_once = std::clamp<std::int64_t>(loads * kMaxAlignment * row_threads / row_bytes, 1, most);
+      tile = {problem, traits, row_threads};
+      rows_at_once = tile.of_thread;
     } else {
       row_packs = packs_per_thread;
     }
   }
 
   bool unrolls_rows() const {
-    return is_in_tiles() && threads_per_row == 1 && elements_each <= kMostUnrolledColumns;
+    return is_in_tiles() && threads_per_row == 1 && tile.elements_each <= kMostUnrolledColumns;
   }
   std::int64_t groups() const { return threads_per_row > 0 ? block_threads / threads_per_row : 1; }
   std::int64_t tile_rows() const { return groups() * rows_at_once; }
@@ -88,12 +108,8 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
     const std::int64_t room = smem_kib * 1024 / (block_threads * pack_in_bytes());
     return std::min(room, divide_up(packs_of_row, row_threads));
   }
-  std::int64_t tile_smem_bytes(std::int64_t of_columns) const {
-    const auto area = [&](std::int64_t bytes) { return divide_up(tile_rows() * of_columns * bytes, 16) * 16 + 16; };
-    return area(traits.in_bytes) + area(traits.out_bytes);
-  }
   std::int64_t smem_bytes(std::int64_t of_columns) const {
-    if (is_in_tiles()) return tile_smem_bytes(of_columns);
+    if (is_in_tiles()) return tile.smem_bytes(tile_rows(), of_columns);
     if (is_held()) return std::int64_t{ring_kib} * 1024;
     if (smem_kib == 0) return 0;
     return shared_packs(of_columns / traits.pack_elements) * block_threads * pack_in_bytes();

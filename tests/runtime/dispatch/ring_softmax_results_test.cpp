@@ -22,11 +22,6 @@ class RingSoftmaxResults : public SoftmaxPolicyTest {
     return fmt::format("{} block_threads={} staging=ring smem_kib={} min_blocks=unset", scope, threads, smem_kib);
   }
 
-  void verify_reproducible(SoftmaxSpec spec, const SoftmaxShape& shape, const std::string& policy,
-                           bool is_log = false) {
-    spec.numerics = Numerics::reproducible;
-    verify(is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape), policy);
-  }
   bool has_clusters() const { return device_->facts().max_cluster_blocks >= 16; }
 };
 

@@ -35,6 +35,11 @@ class SoftmaxPolicyTest : public DeviceTest {
     ASSERT_EQ(problem.family->is_valid(problem, *policy, device_->facts()).text(), "") << to_string(problem);
     expect_policies_right(device_, problem, {*policy}, {1, 3, 64, 4096});  // a wave and several; rows apart
   }
+  void verify_reproducible(SoftmaxSpec spec, const SoftmaxShape& shape, const std::string& policy,
+                           bool is_log = false) {
+    spec.numerics = Numerics::reproducible;
+    verify(is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape), policy);
+  }
 
   /// Expects what a policy makes of rows in place, by so many blocks, to be what two kernels make of them.
   template <class T>
