@@ -80,12 +80,36 @@ __device__ Acc canonical_exponential(Acc d) {
   return is_nan(d) ? d : rounded_product(canonical_lifted_exponential(d), CanonicalMath<Acc>::kLower);
 }
 
-/// ln s for normal s > 0: k·ln 2 + 2·artanh(z), where s = 2^k·m, z = (m − 1) ÷ (m + 1).
+/// 1 ÷ x, rounded once, of x that are as far from overflow as their reciprocals: __frcp_rn() without its checks.
+__device__ inline float reciprocal(float x) {
+#ifdef HONE_HOST_DEVICE
+  return 1 / x;
+#else
+  float near;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(x));
+  return fma(near, -fma(x, near, -1.0f), near);
+#endif
+}
+__device__ inline double reciprocal(double x) { return 1 / x; }
+
+/// a ÷ b, rounded once, of numbers that are as far from overflow and from subnormal ones as what is left of a; without
+/// the checks of a division.
+__device__ inline float quotient(float a, float b) {
+#ifdef HONE_HOST_DEVICE
+  return a / b;
+#else
+  const float by = reciprocal(b), near = rounded_product(a, by);
+  const float nearer = fma(by, fma(-b, near, a), near);
+  return fma(by, fma(-b, nearer, a), nearer);
+#endif
+}
+__device__ inline double quotient(double a, double b) { return a / b; }
+
+/// ln s for normal, finite s > 0: k·ln 2 + 2·artanh(z), where s = 2^k·m, z = (m − 1) ÷ (m + 1).
 template <class Acc>
-__device__ Acc canonical_logarithm(Acc s) {
+__device__ Acc logarithm_of_normal(Acc s) {
   using Math = CanonicalMath<Acc>;
   using Integer = decltype(Math::bits(s));
-  if (!(s > Acc(0)) || s == highest<Acc>()) return s > Acc(0) ? s : canonical_nan<Acc>();
   const Integer bits = Math::bits(s);
   int exponent = static_cast<int>(bits >> Math::kMantissa) - Math::kBias;
   Acc m = Math::of_bits((bits & ((Integer(1) << Math::kMantissa) - 1)) | Integer(Math::kBias) << Math::kMantissa);
@@ -93,10 +117,15 @@ __device__ Acc canonical_logarithm(Acc s) {
     m = rounded_product(m, Acc(0.5));
     ++exponent;
   }
-  const Acc f = m - Acc(1), z = f / (f + Acc(2)), w = rounded_product(z, z);
+  const Acc f = m - Acc(1), z = quotient(f, f + Acc(2)), w = rounded_product(z, z);
   const Acc sum = horner<InverseOdds, Math::kLogarithmDegree>(w);
   const Acc k = static_cast<Acc>(exponent);
   return fma(k, Math::kLn2High, fma(k, Math::kLn2Low, rounded_product(z, sum)));
+}
+template <class Acc>
+__device__ Acc canonical_logarithm(Acc s) {
+  if (!(s > Acc(0)) || s == highest<Acc>()) return s > Acc(0) ? s : canonical_nan<Acc>();
+  return logarithm_of_normal(s);
 }
 
 template <class In_, class Acc, class Index_, bool kIgnoreNan>

@@ -65,18 +65,6 @@ __device__ Acc lifted_power(Acc z, Acc high, Acc low, Acc rounder) {
   return Math::of_bits(static_cast<Bits>(Math::bits(p)) + (static_cast<Bits>(Math::bits(rounded)) << Math::kMantissa));
 }
 
-/// 1 ÷ x, rounded once, of x that are as far from overflow as their reciprocals: __frcp_rn() without its checks.
-__device__ inline float reciprocal(float x) {
-#ifdef HONE_HOST_DEVICE
-  return 1 / x;
-#else
-  float near;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(x));
-  return fma(near, -fma(x, near, -1.0f), near);
-#endif
-}
-__device__ inline double reciprocal(double x) { return 1 / x; }
-
 /// The weights of elements of a row: 2^(kLift − level) · exp(½ factor · x).
 template <class Acc, WeightPrecision kPrecision>
 struct Powers {

@@ -138,7 +138,8 @@ struct SoftmaxWeight : CanonicalSum<typename Types::Acc> {
   /// kIsHeld: of a row that threads hold, so that the sum is far from overflow.
   template <bool kIsHeld = false>
   __device__ Norm norm(Acc sum) const {
-    if constexpr (Types::kLog) return {sum, canonical_logarithm(sum / weight(origin))};
+    if constexpr (Types::kLog && kIsHeld) return {sum, logarithm_of_normal(quotient(sum, weight(origin)))};
+    else if constexpr (Types::kLog) return {sum, canonical_logarithm(sum / weight(origin))};
     else return {sum, kIsHeld ? reciprocal(sum) : Acc(1) / sum};
   }
   /// True if products with the factor, a power of two, are not rounded (a subnormal one is nothing beside a logarithm).

@@ -1,9 +1,10 @@
 // Tiles of rows that are too short or too misaligned for vectorized loads of their own: a block copies a contiguous run
 // of rows through shared memory (StagedRun), and groups of kGroup lanes compute there. Rows that are not contiguous are
-// copied element by element. While a run is written, the next one is being loaded.
+// copied element by element. While a run is written, and computed by groups of several lanes, the next one is being
+// loaded.
 //
 // Constraints: a row has at least kGroup · kLeast elements and at most kGroup · kEach. Dynamic shared memory holds
-// kRows runs of rows in and out, each with 16 bytes more for its alignment.
+// kInAreas runs of kTileRows rows in and one out, each with 16 bytes more for its alignment.
 #pragma once
 
 #include "dynamic_smem.cuh"
@@ -60,6 +61,7 @@ struct RowTiles {
   using OutRun = StagedRun<Out, kBlockThreads, (kRows * kEach * sizeof(Out) + 15) / 16>;
   static constexpr unsigned kGroups = kBlockThreads / kGroup;
   static constexpr unsigned kTileRows = kGroups * kRows;
+  static constexpr unsigned kInAreas = kGroup == 1 ? 1 : 2;
 
   /// A thread has rows to itself, so short that there is code for each number of columns (ThreadRows).
   static constexpr bool kUnrollsRows = kGroup == 1 && kEach <= 12;
@@ -79,21 +81,25 @@ struct RowTiles {
   /// Starts to load the first tile of a block, if there is one, after pdl_release_then_wait().
   static __device__ void start(const Matrices& all) {
     pdl_release_then_wait();
-    if (first_row() < all.rows) load(all, first_row());
+    if (first_row() < all.rows) load(all, first_row(), 0);
   }
 
   /// Calls compute(in, out, rows) for each tile of a block, after start(): its rows in shared memory, side by side.
   static __device__ void for_each_tile(const Matrices& all, const auto& compute) {
-    auto* const out_area =
-        reinterpret_cast<typename OutRun::ElementPack*>(dynamic_smem + area_bytes(all.columns, sizeof(In)));
+    auto* const out_area = reinterpret_cast<typename OutRun::ElementPack*>(in_area(all, kInAreas));
     const Index stride = static_cast<Index>(gridDim.x) * kTileRows;
-    for (Index first = first_row(); first < all.rows; first += stride) {
+    unsigned area = 0;
+    for (Index first = first_row(); first < all.rows; first += stride, area = kInAreas - 1 - area) {
+      const auto load_next = [&] {
+        if (first + stride < all.rows) load(all, first + stride, kInAreas - 1 - area);
+      };
       wait_for_copies();
       __syncthreads();
+      if (kInAreas > 1) load_next();
       Out* const out = OutRun::place(out_area, all.out_row(first));
-      compute(InRun::place(in_area(), all.in_row(first)), out, at_most(all.rows - first, kTileRows));
+      compute(InRun::place(in_area(all, area), all.in_row(first)), out, at_most(all.rows - first, kTileRows));
       __syncthreads();
-      if (first + stride < all.rows) load(all, first + stride);
+      if (kInAreas == 1) load_next();
       store(all, first, out);
     }
   }
@@ -142,11 +148,10 @@ struct RowTiles {
 
  private:
   static __device__ Index first_row() { return static_cast<Index>(blockIdx.x) * kTileRows; }
-  static __device__ auto in_area() { return reinterpret_cast<typename InRun::ElementPack*>(dynamic_smem); }
-
-  /// Bytes of shared memory for a run.
-  static __device__ unsigned area_bytes(unsigned columns, unsigned element_bytes) {
-    return (kTileRows * columns * element_bytes + 15) / 16 * 16 + 16;
+  /// Where a run is loaded, in turn.
+  static __device__ auto in_area(const Matrices& all, unsigned area) {
+    const unsigned bytes = (kTileRows * all.columns * sizeof(In) + 15) / 16 * 16 + 16;
+    return reinterpret_cast<typename InRun::ElementPack*>(dynamic_smem + area * bytes);
   }
 
   /// Copies rows element by element, unless they are contiguous on both sides.
@@ -160,11 +165,12 @@ struct RowTiles {
     return true;
   }
 
-  static __device__ void load(const Matrices& all, Index first) {
+  static __device__ void load(const Matrices& all, Index first, unsigned area) {
     const unsigned rows = at_most(all.rows - first, kTileRows);
     const In* const in = all.in_row(first);
-    if (!copied_elements(InRun::place(in_area(), in), all.columns, in, all.in_pitch, rows, all.columns))
-      InRun::copy(in_area(), in, rows * all.columns);
+    auto* const to = in_area(all, area);
+    if (!copied_elements(InRun::place(to, in), all.columns, in, all.in_pitch, rows, all.columns))
+      InRun::copy(to, in, rows * all.columns);
   }
 
   static __device__ void store(const Matrices& all, Index first, const Out* staged) {

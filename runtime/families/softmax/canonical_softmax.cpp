@@ -312,7 +312,6 @@ WorkShape CanonicalSoftmax::shape() const {
     shape.tiles = divide_up(count, tile_rows());
     const bool is_by_chunk = is_in_shared && !has_tiles;
     shape.bytes_in_flight_per_block = tile_rows() * (is_by_chunk ? std::min(row_bytes, kChunkBytes) : row_bytes);
-    if (has_tiles) shape.round_latencies = kTileRoundLatencies;
     if (!is_aligned && !is_by_chunk)
       shape.instructions_per_byte = element_instructions() / static_cast<double>(traits.in_bytes + traits.out_bytes);
     return shape;

@@ -1,9 +1,7 @@
 // Reproducible softmax of short rows in tiles (canonical_softmax_tiles.cuh), on a real device. Policies are launched
 // directly.
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -27,17 +25,22 @@ class TiledSoftmaxResults : public SoftmaxPolicyTest {
 /// Lanes have a word of a row and many; rows end within a word; threads have rows to themselves, with code for each
 /// number of columns and without.
 TEST_F(TiledSoftmaxResults, RowsAreRight) {
-  constexpr std::pair<int, std::int64_t> kShapes[]{{1, 1},  {1, 3},  {1, 7},  {1, 9},   {1, 17},  {2, 3},    {2, 31},
-                                                   {4, 49}, {4, 63}, {8, 65}, {8, 131}, {16, 33}, {16, 255}, {16, 271}};
-  constexpr std::array kDtypes{DType::f16, DType::f32, DType::bf16, DType::f64};
-  for (std::size_t i = 0; i < 2 * std::size(kShapes); ++i) {  // each with a dtype of 16 bits and a wider one
-    const auto [lanes, columns] = kShapes[i / 2];
-    const DType dtype = kDtypes[(i + i / 4 * 2) % 4];
-    if (!test::in_share(i) || (dtype == DType::f64 && columns > 100)) continue;  // classes with rows of two chunks
+  struct Case {
+    DType dtype;
+    int lanes;
+    std::int64_t columns;
+  };
+  const Case cases[]{{DType::f16, 1, 7},   {DType::bf16, 1, 17}, {DType::f32, 1, 1},  {DType::f64, 1, 11},
+                     {DType::f16, 2, 31},  {DType::f16, 4, 49},  {DType::f32, 4, 63}, {DType::bf16, 8, 131},
+                     {DType::f64, 8, 65},  {DType::f16, 16, 33}, {DType::f32, 16, 255}};
+  std::size_t number = 0;
+  for (const auto& [dtype, lanes, columns] : cases) {
+    const std::size_t i = number++;
+    if (!test::in_share(i)) continue;
     const std::int64_t rows = static_cast<std::int64_t>(i % 5) * 97 + 3;
     verify_reproducible({.dtype = dtype}, SoftmaxShape::rows(rows, columns), tiles_of(lanes), i % 3 == 0);
     verify_reproducible({.dtype = dtype}, SoftmaxShape::rows(rows, columns + 1, {columns + 2, columns + 4}),
-                        tiles_of(lanes), i % 3 != 0);
+                        tiles_of(lanes), i % 3 == 0);
   }
 }
 
