@@ -111,15 +111,16 @@ struct TileRow {
   }
 };
 
-template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kLeast, unsigned kEach, unsigned kRows>
+template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kLeast, unsigned kEach, unsigned kRows,
+          unsigned kInAreas>
 struct CanonicalSoftmaxTiles {
   using In = typename Types::In;
   using Out = typename Types::Out;
   using Acc = typename Types::Acc;
   using Arguments = typename Types::Arguments;
   using GuessedPowers = typename Types::GuessedPowers;
-  using Tiles = RowTiles<In, Out, unsigned long long, kBlockThreads, kLanes, kLeast, kEach, kRows>;
-  static_assert(kLanes < kWarpThreads && sizeof(In) >= 2);
+  using Tiles = RowTiles<In, Out, unsigned long long, kBlockThreads, kLanes, kLeast, kEach, kRows, kInAreas>;
+  static_assert(kLanes <= kWarpThreads && sizeof(In) >= 2);
 
   static __device__ void run(const Arguments& all) {
     const GuessedPowers guessed{all.guessed, all.scale.factor};

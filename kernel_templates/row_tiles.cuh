@@ -1,7 +1,7 @@
 // Tiles of rows that are too short or too misaligned for vectorized loads of their own: a block copies a contiguous run
 // of rows through shared memory (StagedRun), and groups of kGroup lanes compute there. Rows that are not contiguous are
-// copied element by element. While a run is written, and computed by groups of several lanes, the next one is being
-// loaded.
+// copied element by element. While a run is written, the next one is being loaded; with two areas for runs in, while it
+// is computed, too.
 //
 // Constraints: a row has at least kGroup · kLeast elements and at most kGroup · kEach. Dynamic shared memory holds
 // kInAreas runs of kTileRows rows in and one out, each with 16 bytes more for its alignment.
@@ -52,7 +52,7 @@ struct ThreadRows {
 };
 
 template <class In_, class Out_, class Index_, unsigned kBlockThreads, unsigned kGroup, unsigned kLeast, unsigned kEach,
-          unsigned kRows>
+          unsigned kRows, unsigned kInAreas = 1>
 struct RowTiles {
   using In = In_;
   using Out = Out_;
@@ -61,7 +61,7 @@ struct RowTiles {
   using OutRun = StagedRun<Out, kBlockThreads, (kRows * kEach * sizeof(Out) + 15) / 16>;
   static constexpr unsigned kGroups = kBlockThreads / kGroup;
   static constexpr unsigned kTileRows = kGroups * kRows;
-  static constexpr unsigned kInAreas = kGroup == 1 ? 1 : 2;
+  static_assert(kInAreas == 1 || kInAreas == 2);
 
   /// A thread has rows to itself, so short that there is code for each number of columns (ThreadRows).
   static constexpr bool kUnrollsRows = kGroup == 1 && kEach <= 12;

@@ -69,7 +69,8 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
   std::vector<Geometry> result;
   for (std::int64_t per_sm = 1; per_sm < resident_blocks; per_sm *= 2) result.push_back({.max_blocks = per_sm * sms});
   const std::int64_t wave = resident_clusters > 0 ? resident_clusters * shape.cluster_blocks : resident_blocks * sms;
-  for (std::int64_t waves : {1, 2, 3, 4}) result.push_back({.max_blocks = waves * wave});
+  const std::int64_t most_waves = shape.cluster_blocks > 1 && !shape.independent_blocks ? 1 : 4;
+  for (std::int64_t waves = 1; waves <= most_waves; ++waves) result.push_back({.max_blocks = waves * wave});
   if (shape.independent_blocks) {
     result.push_back({.max_blocks = 8 * wave});
     result.push_back(block_per_tile);

@@ -15,8 +15,8 @@ namespace hone {
 
 /// The geometries of a policy of which `resident_blocks` fit an SM: a single block or cluster for policies that want
 /// one; else the same number of blocks for every SM, in one wave (1, 2, 4, … resident blocks) and in 2 to 4 waves; and
-/// in 8, and a block for each tile, where blocks are independent. A wave is of `resident_clusters`, if that is not 0: an
-/// SM that no cluster has room for has no block.
+/// in 8, and a block for each tile, where blocks are independent. Clusters that are not are one wave at most, of
+/// `resident_clusters` if that is not 0: an SM that no cluster has room for has no block.
 /// Where threads run one after the other (ModelConstants::block_share_bytes): 1, 2, 4, … waves until a block's share is
 /// well within the cache, and an odd number of blocks, since strides of a power of two would meet in few sets of it.
 std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks,

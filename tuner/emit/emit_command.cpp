@@ -113,6 +113,7 @@ void set_up_emit(CLI::App& app, EmitOptions& options) {
 
 ExitCode run_emit(const EmitOptions& options, const Context& context) {
   const Problem problem = named_problem(options);
+  require_cuda_source(problem);
   const std::filesystem::path path = required_cache_path(options.cache, context.environment.session_options());
   const StoredWinner stored = find_winner(options, problem, path, context);
   std::string fault;

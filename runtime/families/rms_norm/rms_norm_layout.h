@@ -154,8 +154,7 @@ struct Layout : RmsNormPolicy {
                            : shared_packs() * block_threads * pack_bytes;
   }
   std::int64_t tile_smem_bytes(std::int64_t columns) const {
-    const std::int64_t areas = tile_in_areas(row_threads) + 1;
-    return areas * (divide_up(tile_rows * columns * element_bytes(problem), kMaxAlignment) + 1) * kMaxAlignment;
+    return 2 * (divide_up(tile_rows * columns * element_bytes(problem), kMaxAlignment) + 1) * kMaxAlignment;
   }
 
   bool is_in_lanes() const { return scope == Scope::warp && !is_in_tiles(); }
@@ -273,7 +272,10 @@ struct Layout : RmsNormPolicy {
                     .thread_gbps = static_cast<double>(2 * streams * element_bytes(problem)) / element_ns()};
     const auto bytes_of_element = static_cast<double>(2 * streams * element_bytes(problem));
     if (is_in_lanes()) shape.instructions_per_byte = lane_instructions() / bytes_of_element;
-    if (is_in_tiles()) shape.instructions_per_byte = tile_instructions() / bytes_of_element;
+    if (is_in_tiles()) {
+      shape.round_latencies = kTileRoundLatencies;
+      shape.instructions_per_byte = tile_instructions() / bytes_of_element;
+    }
     if (scope == Scope::cluster) shape.cluster_sm_gbps = kClusterSmGbps;
     constexpr double kItemLatencies = 2.4;  // of a pipeline
     row_chunks().add_to(shape, shape.traffic - 1, problem.extents[1] * element_bytes(problem), kItemLatencies);

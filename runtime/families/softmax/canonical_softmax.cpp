@@ -14,7 +14,11 @@ namespace {
 constexpr std::int64_t kMostPacksOfBlock = 4096;      ///< in registers
 constexpr std::int64_t kMostElementsOfLane = 64;      ///< of a row, which are kept as accumulators
 constexpr std::int64_t kMostHeldByHalf = 32;          ///< elements of a lane, where half of the threads are resident
+constexpr std::int64_t kMostElementsOfTileLane = 32;
 constexpr std::int64_t kMostRowsAtOnce = 4;
+/// Groups compute so long that they load meanwhile: 2^17 rows of 201 f16 took 44.4 µs, and 41.8 so (H100, CUDA 13.0,
+/// 2026-11-28). Threads with rows to themselves do not, nor do kernels with fast numerics, which lose 1 % by it.
+constexpr std::int64_t kAreasOfGroups = 2;
 constexpr std::int32_t kHeldTile = 2;                 ///< packs of a ring that a thread writes at once
 constexpr std::int64_t kMostChunksOfWarp = 4;         ///< of a row in shared memory
 constexpr std::int64_t kFoundPlaces = 2;              ///< of the sums of a row
@@ -77,15 +81,15 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 28>
     {"registers hold elements of more than 16 bits as fast",
      "128 rows of 250001 f32 take rings 107 µs, 256 of them clusters with registers 188 (H100, CUDA 13.0, 2026-11-28)",
      [](const View& v) { return v.is_ring && v.traits.in_bytes > 2; }},
-    {"registers hold aligned rows of about 2^16 elements as fast, and the search does not find them beside rings",
-     "1024 rows of 65536 f16 take rings 104 µs, clusters of 16 blocks with registers 96 (H100, CUDA 13.0, 2026-11-28)",
-     [](const View& v) {
-       return v.is_ring && v.is_aligned && !v.traits.is_log && v.longest <= 96 * v.chunk;
-     }},
     {"registers hold so short a row as fast",
      "8192 rows of 8192 f16 take rings of a block 107 µs, blocks with registers 94, 4096 of 5001 40 and 32 (H100, CUDA "
      "13.0, 2026-11-28)",
      [](const View& v) { return v.is_ring && v.row_bytes < kLeastRingBytes; }},
+    {"registers hold aligned rows of about 2^16 elements as fast, and the search does not find them beside rings",
+     "1024 rows of 65536 f16 take rings 104 µs, clusters of 16 blocks with registers 96 (H100, CUDA 13.0, 2026-11-28)",
+     [](const View& v) {
+       return v.is_ring && v.is_aligned && !v.traits.is_log && v.longest > 48 * v.chunk && v.longest <= 96 * v.chunk;
+     }},
     {"an SM has 16 warps with rings: fewer issue too little, and more have too few registers",
      "1024 rows of 50257 f16 take clusters of two blocks of 16 warps 88 µs, of 25 98, 256 of 250001 clusters of eight "
      "blocks of 16 warps 106, of 31 129 (H100, CUDA 13.0, 2026-11-28)",
@@ -158,7 +162,10 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 28>
 
 CanonicalSoftmax::CanonicalSoftmax(const Problem& of, const Policy& policy)
     : SoftmaxRowPolicy(policy.as<SoftmaxRowPolicy>()), problem(of) {
-  if (has_tiles) tile_of_lanes = {problem, traits, threads_per_row};
+  if (has_tiles) {
+    tile_of_lanes = {problem, traits, threads_per_row};
+    tile_of_lanes.in_areas = threads_per_row > 1 ? kAreasOfGroups : 1;
+  }
   if (scope != Scope::warp || is_in_shared) return;
   const auto packs_of = [&](std::int64_t length) {
     const std::int64_t packs = divide_up(at_least_one(length), threads_per_row * pack);
@@ -219,7 +226,7 @@ Reason CanonicalSoftmax::tiles_are_valid(const DeviceFacts& facts) const {
   return first_reason({check_smem(facts, smem_bytes(longest)),
                        reason_if(is_aligned, "tiles in shared memory are of misaligned rows"),
                        reason_if(longest > chunk, "lanes hold a chunk of a row at most"),
-                       reason_if(tile_of_lanes.elements_each > kMostElementsEach,
+                       reason_if(tile_of_lanes.elements_each > kMostElementsOfTileLane,
                                  "a lane has more elements than the registers hold")});
 }
 
@@ -271,9 +278,9 @@ Unit CanonicalSoftmax::unit() const {
     return unit_of(source, {kernel_entry("Kernel::run", block_threads, ring_bounds())});
   }
   if (has_tiles) {
-    source += fmt::format("using Kernel = hone::CanonicalSoftmaxTiles<Types, {}, {}, {}, {}, {}>;\n", block_threads,
+    source += fmt::format("using Kernel = hone::CanonicalSoftmaxTiles<Types, {}, {}, {}, {}, {}, {}>;\n", block_threads,
                           threads_per_row, tile_of_lanes.least_each, tile_of_lanes.elements_each,
-                          tile_of_lanes.of_thread);
+                          tile_of_lanes.of_thread, tile_of_lanes.in_areas);
     return unit_of(source, {kernel_entry("Kernel::run", *this)});
   }
   if (is_in_shared) {
@@ -312,6 +319,7 @@ WorkShape CanonicalSoftmax::shape() const {
     shape.tiles = divide_up(count, tile_rows());
     const bool is_by_chunk = is_in_shared && !has_tiles;
     shape.bytes_in_flight_per_block = tile_rows() * (is_by_chunk ? std::min(row_bytes, kChunkBytes) : row_bytes);
+    if (has_tiles && tile_of_lanes.in_areas == 1) shape.round_latencies = kTileRoundLatencies;
     if (!is_aligned && !is_by_chunk)
       shape.instructions_per_byte = element_instructions() / static_cast<double>(traits.in_bytes + traits.out_bytes);
     return shape;

@@ -34,10 +34,11 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   static constexpr int kMostSmemOfTwo = 112;  ///< KiB of a block with rings of which an SM has two
   bool is_ring = staging == Staging::ring;
   bool is_in_shared = staging == Staging::shared || is_ring;
-  bool has_tiles = scope == Scope::warp && staging == Staging::shared && threads_per_row < 32;  ///< row_tiles.cuh
   /// Registers or shared memory of a block or a cluster hold rows: all, or those that are no longer than its tiles.
   bool is_on_chip = scope != Scope::grid && (is_in_shared || scope != Scope::block || last_of(problem, 1) <= 2 * tile);
   bool is_aligned = problem.alignment >= kMaxAlignment;
+  /// Rows of a chunk at most, which begin anywhere, are in tiles (row_tiles.cuh).
+  bool has_tiles = is_in_tiles() && (threads_per_row < 32 || (!is_aligned && last_of(problem, 1) <= chunk));
   std::int64_t pack = traits.pack_elements;  ///< elements; of rows that begin anywhere, packs are turned (HeldChunks)
 
   CanonicalSoftmax(const Problem& of, const Policy& policy);

@@ -151,6 +151,7 @@ struct Layout : SoftmaxRowLayout {
       row_chunks().add_to(shape, shape.traffic - 1, columns * traits.in_bytes, kItemLatencies);
     } else if (scope == Scope::warp) {
       shape.bytes_in_flight_per_block = tile_rows() * columns * traits.in_bytes;
+      if (is_in_tiles()) shape.round_latencies = kTileRoundLatencies;
       // A lane that has a row to itself reads and writes half a sector of 32 bytes at a time.
       if (threads_per_row == 1 && row_packs > 1) shape.traffic = kHalfSectors;
       if (is_group()) shape.traffic = std::max(shape.traffic, traffic_of_lanes(row_packs, threads_per_row));

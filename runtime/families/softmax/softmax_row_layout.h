@@ -46,14 +46,14 @@ struct SoftmaxTileRows {
   std::int64_t least_each = 0;     ///< elements of a row for each thread, at least
   std::int64_t elements_each = 1;  ///< and at most
   std::int64_t of_thread = 1;      ///< rows
-  std::int64_t in_areas = 1, in_bytes = 0, out_bytes = 0;
+  std::int64_t in_areas = 1;       ///< of shared memory
+  std::int64_t in_bytes = 0, out_bytes = 0;
 
   SoftmaxTileRows() = default;
   SoftmaxTileRows(const Problem& problem, const SoftmaxTraits& traits, std::int64_t row_threads)
       // Winners are verified on rows that are shorter by one, too.
       : least_each(std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads),
         elements_each(at_least_one(divide_up(last_of(problem, 1), row_threads))),
-        in_areas(tile_in_areas(row_threads)),
         in_bytes(traits.in_bytes),
         out_bytes(traits.out_bytes) {
     // 16-byte loads a thread in flight: a thread that has rows to itself computes them faster than a group does.

@@ -268,9 +268,19 @@ std::string launch_of_problem(const Problem& problem, const Candidate& candidate
 
 }  // namespace
 
-std::string cuda_source(const Problem& problem, const Candidate& candidate, std::string_view comment) {
+void require_cuda_source(const Problem& problem) {
   if (const std::string refusal = problem.family->refuse(problem); !refusal.empty())
     throw Error(ErrorCode::invalid_argument, refusal);
+  if (problem.alignment < kMaxAlignment && !dynamic_cast<const SpecFamily*>(problem.family))
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{}: what a launch passes depends on where its arrays begin; write out the kernel for arrays of "
+                    "which all rows are aligned to {} bytes, or link Hone, which looks at each call's",
+                    to_string(problem), kMaxAlignment));
+}
+
+std::string cuda_source(const Problem& problem, const Candidate& candidate, std::string_view comment) {
+  require_cuda_source(problem);
   std::string text;
   for (std::string_view rest = comment; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -282,12 +292,6 @@ std::string cuda_source(const Problem& problem, const Candidate& candidate, std:
   if (const auto* spec = dynamic_cast<const SpecFamily*>(problem.family))
     return text + kernels_of(problem, unit) + macros_ended(unit.source) + "\n" +
            launch_of_spec(*spec, problem, candidate, unit.entries.front());
-  if (problem.alignment < kMaxAlignment)
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("{}: what a launch passes depends on where its arrays begin; write out the kernel for arrays of "
-                    "which all rows are aligned to {} bytes, or link Hone, which looks at each call's",
-                    to_string(problem), kMaxAlignment));
   // A bound of 0 that a template's parameters make constant is none to warn of.
   return text + "#pragma nv_diagnostic push\n#pragma nv_diag_suppress 186\n" + kernels_of(problem, unit) +
          "#pragma nv_diagnostic pop\n\n" + launch_of_problem(problem, candidate, unit.entries);

@@ -32,7 +32,8 @@ TEST_F(TiledSoftmaxResults, RowsAreRight) {
   };
   const Case cases[]{{DType::f16, 1, 7},   {DType::bf16, 1, 17}, {DType::f32, 1, 1},  {DType::f64, 1, 11},
                      {DType::f16, 2, 31},  {DType::f16, 4, 49},  {DType::f32, 4, 63}, {DType::bf16, 8, 131},
-                     {DType::f64, 8, 65},  {DType::f16, 16, 33}, {DType::f32, 16, 255}};
+                     {DType::f64, 8, 65},  {DType::f16, 16, 33}, {DType::f32, 16, 255},
+                     {DType::f16, 32, 701}};
   std::size_t number = 0;
   for (const auto& [dtype, lanes, columns] : cases) {
     const std::size_t i = number++;

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include <hone/error.h>
 #include <hone/softmax.h>
 
@@ -84,6 +86,22 @@ TEST(SoftmaxCompiles, InEveryKindOfPolicyWithoutSpills) {
     add_ring(columns % 2 != 0, "scope=cluster cluster_blocks=4 block_threads=256 staging=ring smem_kib=112 "
                                "min_blocks=unset", columns);
   }
+  // One of few policies that take as many registers as they want.
+  const auto add_tiles = [&](DType dtype, bool is_log, int lanes, std::int64_t columns) {
+    const SoftmaxSpec spec{.dtype = dtype, .numerics = Numerics::reproducible};
+    const SoftmaxShape shape = SoftmaxShape::rows(1 << 16, columns);
+    const Problem problem = is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape);
+    const auto tiles = problem.family->space().parse(
+        fmt::format("scope=warp threads_per_row={} block_threads=128 staging=shared min_blocks=unset", lanes));
+    ASSERT_TRUE(tiles);
+    units.push_back(unit_of(problem, *tiles));
+  };
+  add_tiles(DType::f16, false, 1, 7);
+  add_tiles(DType::f32, true, 1, 7);
+  add_tiles(DType::bf16, true, 4, 50);
+  add_tiles(DType::f64, false, 8, 99);
+  add_tiles(DType::f32, true, 16, 271);
+  add_tiles(DType::f16, true, 32, 701);
 
   std::atomic<std::size_t> next{0};
   std::mutex mutex;

@@ -19,4 +19,7 @@ namespace hone {
 /// addresses.
 std::string cuda_source(const Problem& problem, const Candidate& candidate, std::string_view comment);
 
+/// Throws what cuda_source() would, whatever the candidate.
+void require_cuda_source(const Problem& problem);
+
 }  // namespace hone
