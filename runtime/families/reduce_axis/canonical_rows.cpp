@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kMostBytesPerBlock = 128 * 1024;  ///< in registers
 constexpr int kMostPacksOfThread = 8;
+constexpr std::int64_t kMostElementsOfLane = 32;  ///< of a staged row
 constexpr std::int64_t kMostSplitRows = 2048;
 constexpr std::int64_t kThreadsThatFillAnSm = 256;
 
@@ -19,13 +20,17 @@ struct View : PolicyView<CanonicalRows> {
   std::int64_t rows = axis.outer, columns = at_least_one(axis.reduced);
   std::int64_t longest = at_least_one(last_of(problem, 1));  ///< row of the class
   std::int64_t bytes = columns * element_bytes(problem);     ///< of a row
-  bool is_by_warps = scope == Scope::warp && !is_by_lanes;
+  bool is_by_warps = is_direct_warp() && !is_by_lanes;
 };
 
-constexpr std::array<PruneRule<View>, 9> kRules{{
+constexpr std::array<PruneRule<View>, 11> kRules{{
     kNoLaunchBounds<View, MinBlocks::one>,
+    {"a staged tile is in no registers", "the same loads in flight, through cp.async",
+     [](const View& v) { return v.min_blocks != MinBlocks::one && v.is_staged(); }},
+    {"rows are aligned: they need not be copied to shared memory first", "as with fast numerics",
+     [](const View& v) { return v.is_staged() && is_aligned(v.problem); }},
     {"the chunks of a block are more than its registers hold", "ptxas of CUDA 13.0, sm_90, 2026-11: spills",
-     [](const View& v) { return !v.is_by_lanes && v.block_bytes > kMostBytesPerBlock; }},
+     [](const View& v) { return !v.is_by_lanes && !v.is_staged() && v.block_bytes > kMostBytesPerBlock; }},
     {"a block's warps have nothing to tell each other: 512 threads are enough", kNotMeasured,
      [](const View& v) { return v.scope == Scope::warp && v.block_threads > 512; }},
     {"the packs of a thread's rows are more than its registers hold", kNotMeasured,
@@ -54,18 +59,28 @@ constexpr std::array<PruneRule<View>, 9> kRules{{
 }  // namespace
 
 Reason CanonicalRows::is_valid(const DeviceFacts& facts) const {
-  const bool is_by_warps = scope == Scope::warp && !is_by_lanes;
-  return first_reason({check_blocks(facts, block_threads),
-                       reason_if(is_staged() || scope == Scope::cluster || tail != Tail::warp,
-                                 "the canonical tree has no staged rows, no clusters and no tail in shared memory"),
+  const bool is_by_warps = is_direct_warp() && !is_by_lanes;
+  return first_reason({check_blocks(facts, block_threads), is_staged() ? tiles_are_valid() : Reason(),
+                       reason_if(scope == Scope::cluster || tail != Tail::warp,
+                                 "the canonical tree has no clusters and no tail in shared memory"),
                        reason_if(is_by_warps && (threads_per_row != 32 || rows_per_thread != 1),
                                  "a row is more than these lanes load at once, and not a warp's"),
-                       reason_if(!is_by_lanes && has_too_many_values(problem, unroll, kMaxAlignment),
+                       reason_if(!is_by_lanes && !is_staged() && has_too_many_values(problem, unroll, kMaxAlignment),
                                  "a warp folds at most 32 values of a lane at once")});
 }
 
+Reason CanonicalRows::tiles_are_valid() const {
+  return first_reason({staged_tile().is_valid(),
+                       reason_if(is_by_chunk(problem), "the lanes that share a word know no numbers of its elements"),
+                       reason_if(element_bytes(problem) < 2, "words have at most two elements"),
+                       reason_if(last_of(problem, 1) > chunk, "a staged row is a chunk at most"),
+                       reason_if(elements_each() > kMostElementsOfLane,
+                                 "a lane has more elements than the registers hold")});
+}
+
 Reason CanonicalRows::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) {
-  return pruned_by(kRules, View(problem_class, policy, facts));
+  const View view(problem_class, policy, facts);
+  return first_reason({pruned_by(kRules, view), view.is_staged() ? view.staged_tile().prune() : Reason()});
 }
 
 Spans CanonicalRows::spans() const {
@@ -77,6 +92,16 @@ Spans CanonicalRows::spans() const {
 
 Unit CanonicalRows::unit() const {
   const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
+  if (is_staged()) {
+    // Winners are verified on rows that are shorter by one, too.
+    const std::int64_t least_each = std::max<std::int64_t>(0, first_of(problem, 1) - 1) / threads_per_row;
+    return unit_of(axis_prologue(problem, "canonical_row_tiles.cuh") +
+                       fmt::format("using Kernel = hone::CanonicalRowTiles<Op, {}, {}, {}, {}, {}, Out, {}>;\n"
+                                   "static_assert(Kernel::kTileElements == {}, \"host and device disagree\");\n",
+                                   block_threads, threads_per_row, unroll, least_each, elements_each(),
+                                   op_of(problem).outputs, staged_tile().elements),
+                   {entry("Kernel::reduce")});
+  }
   const std::string prologue = axis_prologue(problem, "canonical_rows.cuh");
   if (is_by_lanes)
     return unit_of(
@@ -97,7 +122,10 @@ WorkShape CanonicalRows::shape() const {
   const std::int64_t rows = at_least_one(axis.outer);
   const std::int64_t bytes = at_least_one(axis.reduced) * element_bytes(problem);
   WorkShape shape{.independent_blocks = scope != Scope::grid};
-  if (is_by_lanes) {
+  if (is_staged()) {
+    shape.tiles = staged_tile().tiles(axis);
+    shape.bytes_in_flight_per_block = staged_tile().bytes();
+  } else if (is_by_lanes) {
     shape.tiles = divide_up(rows, tile_rows());
     shape.bytes_in_flight_per_block = tile_rows() * bytes;
   } else if (scope == Scope::warp) {
@@ -122,7 +150,9 @@ void CanonicalRows::encode(std::int64_t max_blocks, std::span<void* const> buffe
   const std::int64_t rows = axis.outer;
   const Spans division = spans();
   std::int64_t blocks = rows;
-  if (is_by_lanes)
+  if (is_staged())
+    blocks = staged_tile().tiles(axis);
+  else if (is_by_lanes)
     blocks = divide_up(rows, tile_rows());
   else if (scope == Scope::warp)
     blocks = divide_up(rows, block_threads / 32);
@@ -134,7 +164,8 @@ void CanonicalRows::encode(std::int64_t max_blocks, std::span<void* const> buffe
                                 .rows = static_cast<std::uint64_t>(rows),
                                 .columns = static_cast<std::uint64_t>(axis.reduced),
                                 .pitch = static_cast<std::uint64_t>(axis.outer_stride),
-                                .parts = static_cast<unsigned>(division.count),
+                                .parts = static_cast<unsigned>(is_staged() ? staged_tile().slices(axis)
+                                                                           : division.count),
                                 .run_levels = static_cast<unsigned>(division.levels)};
   add_launch(launches, std::min(blocks, max_blocks), block_threads, arguments);
   if (scope == Scope::grid) add_launch(launches, std::min(rows, max_blocks), block_threads, arguments).entry = 1;

@@ -19,10 +19,13 @@ struct CanonicalRows : RowsPolicy {
   std::int64_t pack = is_aligned(problem) || reads_shifted ? kMaxAlignment / element_bytes(problem) : 1;  ///< elements
   std::int64_t at_once = std::int64_t{threads_per_row} * unroll * pack;  ///< elements of a row, by lanes
   std::int64_t chunk = kChunkBytes / element_bytes(problem);
-  bool is_by_lanes = scope == Scope::warp && at_once <= chunk && last_of(problem, 1) <= at_once;
+  bool is_by_lanes = is_direct_warp() && at_once <= chunk && last_of(problem, 1) <= at_once;
   std::int64_t block_bytes = block_threads * unroll * kLaneChunkBytes;  ///< in flight, but by lanes
 
   CanonicalRows(const Problem& of, const Policy& policy) : RowsPolicy(policy.as<RowsPolicy>()), problem(of) {}
+
+  /// Of staged rows (canonical_row_tiles.cuh).
+  StagedTile staged_tile() const { return {problem, block_threads, threads_per_row, unroll}; }
 
   Reason is_valid(const DeviceFacts& facts) const;
   Unit unit() const;
@@ -33,7 +36,9 @@ struct CanonicalRows : RowsPolicy {
   static Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts);
 
  private:
+  Reason tiles_are_valid() const;
   Spans spans() const;
+  std::int64_t elements_each() const { return at_least_one(divide_up(last_of(problem, 1), threads_per_row)); }
 };
 
 }  // namespace hone

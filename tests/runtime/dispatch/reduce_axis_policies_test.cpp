@@ -195,6 +195,40 @@ TEST_F(ReduceAxisPolicies, ReproducibleRowsOfLanesMayBeginAnywhere) {
     }
 }
 
+/// Rows in tiles that begin anywhere, of each length of a class: side by side, and with gaps.
+TEST_F(ReduceAxisPolicies, ReproducibleStagedRowsMayBeginAnywhere) {
+  struct Class {
+    DType dtype;
+    int lanes, shortest, longest;
+    ReduceOp op;
+  };
+  const DeviceBuffer workspace = make_workspaces(device_, 1);
+  for (const auto& [dtype, lanes, shortest, longest, op] :
+       {Class{DType::f16, 1, 6, 11, ReduceOp::sum}, {DType::bf16, 4, 46, 90, ReduceOp::mean},
+        {DType::f16, 16, 182, 362, ReduceOp::l2_norm}, {DType::f32, 1, 1, 1, ReduceOp::sum},
+        {DType::f32, 4, 46, 90, ReduceOp::l1_norm}, {DType::f64, 4, 23, 45, ReduceOp::product}}) {
+    const ReduceSpec spec{.op = op, .dtype = dtype, .numerics = Numerics::reproducible};
+    const auto size = static_cast<std::uint32_t>(info(dtype).size_bytes);
+    const Policy policy = Policy::of(RowsPolicy{.block_threads = 64,
+                                                .scope = Scope::warp,
+                                                .threads_per_row = lanes,
+                                                .staging = Staging::shared,
+                                                .unroll = 4});
+    const Problem of_class = reduce_rows_problem(spec, {37, longest, longest + 1}, size);
+    ASSERT_EQ(of_class.family->is_valid(of_class, policy, device_->facts()).text(), "");
+    const Unit unit = unit_of(of_class, policy);
+    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+    const CompiledCode code = load_policy(*device_, of_class, policy, unit, binary);
+    for (std::int64_t columns = shortest; columns <= longest; columns += longest > 200 ? 7 : 1)
+      for (const std::int64_t pitch : {columns, columns + 3}) {
+        const Problem problem = reduce_rows_problem(spec, {37, columns, pitch}, size);
+        EXPECT_EQ(unit_of(problem, policy).source, unit.source) << "of another class";
+        Workload workload(device_, problem, nullptr);
+        EXPECT_EQ(verify_in_grids(*device_, workload, policy, code.module, {problem}, {1, 40}, workspace.data()), "");
+      }
+  }
+}
+
 TEST_F(ReduceAxisPolicies, EveryOperationAndDTypeInSomeWay) {
   std::size_t turn = 0;
   for (const ReduceOpInfo& op : kReduceOps)
