@@ -20,7 +20,7 @@ struct CanonicalRowTiles {
   using State = typename Op::State;
   using Run = StagedRun<In, kBlockThreads, kUnroll>;
   static constexpr unsigned kTileElements = Run::kMaxElements;
-  static_assert(kLanes <= kWarpThreads && !kIsByChunk<Op>);
+  static_assert(kLanes <= kWarpThreads);
 
   static __device__ void reduce(const RowsArguments& all) {
     __shared__ typename Run::ElementPack tile[kBlockThreads * kUnroll + 1];
@@ -70,13 +70,20 @@ struct CanonicalRowTiles {
     template <class Words>
     static __device__ State reduced(const Words& row) {
       constexpr unsigned kWords = sizeof(Words::words) / sizeof(Words::words[0]), kWord = Words::kWord;
-      State values[kWord];
-      unrolled<kWord>([&](unsigned e) {
-        values[e] = fold_leaves<Op, kWords>([&](unsigned k) {
-          return row.is_there(k) && !row.is_outside(k, e) ? Op::leaf(Op::prepared(row.words[k])[e]) : Op::absent();
+      const auto is_there = [&](unsigned k, unsigned e) { return row.is_there(k) && !row.is_outside(k, e); };
+      if constexpr (kIsByChunk<Op>) {
+        return chunk_of_lanes<Op, kWords, kWord, kLanes, false>(
+            [&](unsigned k, unsigned e) { return Op::present(Op::prepared(row.words[k])[e], is_there(k, e)); },
+            [&](unsigned k, unsigned e) { return row.begin(k) + e - row.before; }, [&] { return In{}; });
+      } else {
+        State values[kWord];
+        unrolled<kWord>([&](unsigned e) {
+          values[e] = fold_leaves<Op, kWords>([&](unsigned k) {
+            return is_there(k, e) ? Op::leaf(Op::prepared(row.words[k])[e]) : Op::absent();
+          });
         });
-      });
-      return fold_lanes<Op, kWord, 1, kLanes>(values);
+        return fold_lanes<Op, kWord, 1, kLanes>(values);
+      }
     }
   };
 };

@@ -71,7 +71,6 @@ Reason CanonicalRows::is_valid(const DeviceFacts& facts) const {
 
 Reason CanonicalRows::tiles_are_valid() const {
   return first_reason({staged_tile().is_valid(),
-                       reason_if(is_by_chunk(problem), "the lanes that share a word know no numbers of its elements"),
                        reason_if(element_bytes(problem) < 2, "words have at most two elements"),
                        reason_if(last_of(problem, 1) > chunk, "a staged row is a chunk at most"),
                        reason_if(elements_each() > kMostElementsOfLane,

@@ -206,7 +206,9 @@ TEST_F(ReduceAxisPolicies, ReproducibleStagedRowsMayBeginAnywhere) {
   for (const auto& [dtype, lanes, shortest, longest, op] :
        {Class{DType::f16, 1, 6, 11, ReduceOp::sum}, {DType::bf16, 4, 46, 90, ReduceOp::mean},
         {DType::f16, 16, 182, 362, ReduceOp::l2_norm}, {DType::f32, 1, 1, 1, ReduceOp::sum},
-        {DType::f32, 4, 46, 90, ReduceOp::l1_norm}, {DType::f64, 4, 23, 45, ReduceOp::product}}) {
+        {DType::f32, 4, 46, 90, ReduceOp::l1_norm}, {DType::f64, 4, 23, 45, ReduceOp::product},
+        {DType::f16, 4, 46, 90, ReduceOp::mean_variance}, {DType::bf16, 1, 6, 11, ReduceOp::logsumexp},
+        {DType::f32, 16, 91, 181, ReduceOp::logsumexp}}) {
     const ReduceSpec spec{.op = op, .dtype = dtype, .numerics = Numerics::reproducible};
     const auto size = static_cast<std::uint32_t>(info(dtype).size_bytes);
     const Policy policy = Policy::of(RowsPolicy{.block_threads = 64,
