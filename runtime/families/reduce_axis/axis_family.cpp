@@ -24,8 +24,8 @@ constexpr std::int64_t kMostTileBytes = 32 * 1024;  ///< of a staged tile, so th
 constexpr std::int64_t kLeastTileBytes = 8 * 1024;
 
 constexpr std::array<PruneRule<StagedTile>, 4> kStagedRules{{
-    {"1, 4 and 16 threads for an output of a staged tile are enough of a choice", kNotMeasured,
-     [](const StagedTile& v) { return v.lanes != 1 && v.lanes != 4 && v.lanes != 16; }},
+    {"1, 4 and 16 threads for an output of a staged tile are enough of a choice, but for reproducible rows", kNotMeasured,
+     [](const StagedTile& v) { return !is_canonical(v.problem) && v.lanes != 1 && v.lanes != 4 && v.lanes != 16; }},
     {"staged tiles of 8 to 32 KiB are worth trying", kNotMeasured,
      [](const StagedTile& v) { return v.bytes() > kMostTileBytes || v.bytes() < kLeastTileBytes; }},
     {"less than two slices fit a staged tile", kNotMeasured,

@@ -16,8 +16,9 @@ constexpr std::int64_t kMostElementsOfLane = 64;      ///< of a row, which are k
 constexpr std::int64_t kMostHeldByHalf = 32;          ///< elements of a lane, where half of the threads are resident
 constexpr std::int64_t kMostElementsOfTileLane = 32;
 constexpr std::int64_t kMostRowsAtOnce = 4;
-/// Groups compute so long that they load meanwhile: 2^17 rows of 201 f16 took 44.4 µs, and 41.8 so (H100, CUDA 13.0,
-/// 2026-11-28). Threads with rows to themselves do not, nor do kernels with fast numerics, which lose 1 % by it.
+/// Groups compute so long that they load meanwhile: 2^17 rows of 201 f16 took 44.4 µs, 41.8 so, and 40.9 with twice the
+/// rows in a tile, too; log-softmax 45.7, and 42.2 with twice the rows (H100, CUDA 13.0, 2026-11-28). Threads with rows to
+/// themselves do not, nor do kernels with fast numerics, which lose 1 % by it.
 constexpr std::int64_t kAreasOfGroups = 2;
 constexpr std::int32_t kHeldTile = 2;                 ///< packs of a ring that a thread writes at once
 constexpr std::int64_t kMostChunksOfWarp = 4;         ///< of a row in shared memory
@@ -162,10 +163,7 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 28>
 
 CanonicalSoftmax::CanonicalSoftmax(const Problem& of, const Policy& policy)
     : SoftmaxRowPolicy(policy.as<SoftmaxRowPolicy>()), problem(of) {
-  if (has_tiles) {
-    tile_of_lanes = {problem, traits, threads_per_row};
-    tile_of_lanes.in_areas = threads_per_row > 1 ? kAreasOfGroups : 1;
-  }
+  if (has_tiles) tile_of_lanes = {problem, traits, threads_per_row, threads_per_row > 1 ? kAreasOfGroups : 1};
   if (scope != Scope::warp || is_in_shared) return;
   const auto packs_of = [&](std::int64_t length) {
     const std::int64_t packs = divide_up(at_least_one(length), threads_per_row * pack);

@@ -50,14 +50,15 @@ struct SoftmaxTileRows {
   std::int64_t in_bytes = 0, out_bytes = 0;
 
   SoftmaxTileRows() = default;
-  SoftmaxTileRows(const Problem& problem, const SoftmaxTraits& traits, std::int64_t row_threads)
+  SoftmaxTileRows(const Problem& problem, const SoftmaxTraits& traits, std::int64_t row_threads, std::int64_t areas)
       // Winners are verified on rows that are shorter by one, too.
       : least_each(std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads),
         elements_each(at_least_one(divide_up(last_of(problem, 1), row_threads))),
+        in_areas(areas),
         in_bytes(traits.in_bytes),
         out_bytes(traits.out_bytes) {
     // 16-byte loads a thread in flight: a thread that has rows to itself computes them faster than a group does.
-    const std::int64_t loads = row_threads == 1 ? 4 : 2, most = row_threads == 1 ? 4 : 8;
+    const std::int64_t loads = row_threads == 1 ? 4 : 2 * in_areas, most = row_threads == 1 ? 4 : 8;
     const std::int64_t row_bytes = center_of(problem, 1) * in_bytes;
     of_thread = std::clamp<std::int64_t>(loads * kMaxAlignment * row_threads / row_bytes, 1, most);
   }
@@ -89,7 +90,7 @@ struct SoftmaxRowLayout : SoftmaxRowPolicy {
       row_packs = divide_up(center_packs, row_threads);
       rows_at_once = at_least_one(packs_per_thread / row_packs);
     } else if (is_in_tiles()) {
-      tile = {problem, traits, row_threads};
+      tile = {problem, traits, row_threads, 1};
       rows_at_once = tile.of_thread;
     } else {
       row_packs = packs_per_thread;
