@@ -69,7 +69,7 @@ struct CanonicalRowTiles {
 
     template <class Words>
     static __device__ State reduced(const Words& row) {
-      constexpr unsigned kWords = sizeof(Words::words) / sizeof(Words::words[0]), kWord = Words::kWord;
+      constexpr unsigned kWords = Words::kCount, kWord = Words::kWord;
       const auto is_there = [&](unsigned k, unsigned e) { return row.is_there(k) && !row.is_outside(k, e); };
       if constexpr (kIsByChunk<Op>) {
         return chunk_of_lanes<Op, kWords, kWord, kLanes, false>(

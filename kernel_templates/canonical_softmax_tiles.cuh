@@ -28,7 +28,7 @@ struct TileRow {
   using Again = TileRow<Types, kLanes, MostWords, MostWords>;
   using Place = TilePlace<Acc>;
   static constexpr bool kIsApart = true;
-  static constexpr unsigned kWords = sizeof(Words::words) / sizeof(Words::words[0]), kWord = Words::kWord;
+  static constexpr unsigned kWords = Words::kCount, kWord = Words::kWord;
 
   Place place;
   Words row;

@@ -31,6 +31,7 @@ struct RmsNormTiles {
     return kHasWeight ? element * factor * weights[k] : element * factor;
   }
 
+  /// As RowTiles::for_thread_rows() wants them.
   static __device__ T result(float value) { return convert<T>(value); }
 
   template <unsigned kColumns, unsigned kRows_>

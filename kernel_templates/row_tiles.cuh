@@ -148,6 +148,7 @@ struct RowTiles {
 
  private:
   static __device__ Index first_row() { return static_cast<Index>(blockIdx.x) * kTileRows; }
+
   /// Where a run is loaded, in turn.
   static __device__ auto in_area(const Matrices& all, unsigned area) {
     const unsigned bytes = (kTileRows * all.columns * sizeof(In) + 15) / 16 * 16 + 16;

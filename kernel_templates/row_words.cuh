@@ -11,7 +11,7 @@ namespace hone {
 /// The words k < kWords of a lane. The first kWholeWords are there, but for what is before the row.
 template <class In, unsigned kLanes, unsigned kWords, unsigned kWholeWords>
 struct RowWords {
-  static constexpr unsigned kWord = sizeof(In) < 4 ? 2 : 1;  // elements
+  static constexpr unsigned kCount = kWords, kWord = sizeof(In) < 4 ? 2 : 1;  // elements
   static_assert(sizeof(In) >= 2);
 
   Pack<In, kWord> words[kWords];

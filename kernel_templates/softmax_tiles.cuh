@@ -21,6 +21,7 @@ struct SoftmaxTiles {
   struct ThreadWork {
     Scale scale;
 
+    /// As RowTiles::for_thread_rows() wants them.
     static __device__ Out result(Acc value) { return convert<Out>(value); }
 
     template <unsigned kColumns, unsigned kRows_>
