@@ -70,16 +70,15 @@ struct CanonicalRowTiles {
     template <class Words>
     static __device__ State reduced(const Words& row) {
       constexpr unsigned kWords = Words::kCount, kWord = Words::kWord;
-      const auto is_there = [&](unsigned k, unsigned e) { return row.is_there(k) && !row.is_outside(k, e); };
       if constexpr (kIsByChunk<Op>) {
         return chunk_of_lanes<Op, kWords, kWord, kLanes, false>(
-            [&](unsigned k, unsigned e) { return Op::present(Op::prepared(row.words[k])[e], is_there(k, e)); },
+            [&](unsigned k, unsigned e) { return Op::present(Op::prepared(row.words[k])[e], row.has(k, e)); },
             [&](unsigned k, unsigned e) { return row.begin(k) + e - row.before; }, [&] { return In{}; });
       } else {
         State values[kWord];
         unrolled<kWord>([&](unsigned e) {
           values[e] = fold_leaves<Op, kWords>([&](unsigned k) {
-            return is_there(k, e) ? Op::leaf(Op::prepared(row.words[k])[e]) : Op::absent();
+            return row.has(k, e) ? Op::leaf(Op::prepared(row.words[k])[e]) : Op::absent();
           });
         });
         return fold_lanes<Op, kWord, 1, kLanes>(values);

@@ -6,7 +6,8 @@
 namespace hone {
 
 /// Packs of a row and their weights. Those of elements that are not there are 0, which is as good as −0 beside the
-/// heaviest one's; nothing is computed for packs that no lane has.
+/// heaviest one's: the least weight of an element would not be, where each sum is a tie. Nothing is computed for packs
+/// that no lane has.
 template <class Types, unsigned kLanes, unsigned kUnroll, unsigned kChunks = 1, bool kKeepsWeights = !Types::kLog,
           bool kAreAllThere = false>
 struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere> {
@@ -49,6 +50,17 @@ struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere> {
     if (!are_there) return;
 #pragma unroll
     for (unsigned e = 0; e < kPack; ++e) values[e] = powers(convert<Acc>(this->packs[u][e]));
+    // A loop, because the GPU's compiler would not skip what is behind a branch: it predicates that.
+    unsigned rounds = this->has_all(u, columns) ? 0 : 1;
+#pragma unroll 1
+    for (; rounds != 0; --rounds) {
+#pragma unroll
+      for (unsigned e = 0; e < kPack; ++e)
+        if (!this->has(u, e, columns)) values[e] = Acc(0);
+#ifndef HONE_HOST_DEVICE
+      asm volatile("" : "+r"(rounds));
+#endif
+    }
   }
 
   /// Folds what weigh(u, values) makes of packs kFirst, kFirst + kStep, … of a chunk, in halves.

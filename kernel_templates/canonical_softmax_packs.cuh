@@ -67,6 +67,18 @@ struct RowPacks {
   /// True if some lane has an element of pack u.
   __device__ bool has_any(unsigned u, unsigned columns) const { return kAreAllThere || place(u) < behind(columns); }
 
+  /// True if element e of the lane's pack u is there.
+  __device__ bool has(unsigned u, unsigned e, unsigned columns) const {
+    return kAreAllThere || begin(u) + e + (e < ahead(u) ? kMostOfChunk : 0) < behind(columns);
+  }
+  /// True if all lanes have all elements of pack u.
+  __device__ bool has_all(unsigned u, unsigned columns) const {
+    if (kAreAllThere) return true;
+    const bool begins_chunk = !kIsAligned && u % kUnrollOfChunk == 0 && before > 0;
+    return place(u) + kLanes * kPack <= behind(columns) &&
+           !(begins_chunk && place(u) + kMostOfChunk + before > behind(columns));
+  }
+
   /// Stores result(u, e) for element e of each pack u that is there, after take(u).
   template <class Take, class Result>
   __device__ void write(Out* first, unsigned columns, const Take& take, const Result& result) const {

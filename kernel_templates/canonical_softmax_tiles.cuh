@@ -44,7 +44,9 @@ struct TileRow {
   __device__ Acc sum(const AnyPowers& powers) {
     Acc values[kWord];
     unrolled<kWords>([&](unsigned k) {
-      unrolled<kWord>([&](unsigned e) { weights[k][e] = powers(convert<Acc>(row.words[k][e])); });
+      unrolled<kWord>([&](unsigned e) {
+        weights[k][e] = row.has(k, e) ? powers(convert<Acc>(row.words[k][e])) : Acc(0);  // as in HeldChunks
+      });
     });
     unrolled<kWord>([&](unsigned e) {
       values[e] = fold_leaves<CanonicalSum<Acc>, kWords>([&](unsigned k) { return weights[k][e]; });
@@ -69,7 +71,7 @@ struct TileRow {
     using Word = Pack<Out, kWord>;
     const auto write_elements = [&](unsigned k) {
       unrolled<kWord>([&](unsigned e) {
-        if (row.is_there(k) && !row.is_outside(k, e)) (out - row.before)[row.begin(k) + e] = result(k, e);
+        if (row.has(k, e)) (out - row.before)[row.begin(k) + e] = result(k, e);
       });
     };
     if (elements_behind_alignment<sizeof(Word)>(out) == row.before) {

@@ -43,6 +43,7 @@ struct RowWords {
     const bool is_behind = e > 0 && k >= kWholeWords && left(k) == static_cast<int>(e);
     return is_behind || (k == 0 && threadIdx.x % kLanes == 0 && e < before);
   }
+  __device__ bool has(unsigned k, unsigned e) const { return is_there(k) && !is_outside(k, e); }
   /// True if all elements of word k are the row's.
   __device__ bool is_whole(unsigned k) const {
     return (k < kWholeWords || left(k) >= static_cast<int>(kWord)) &&

@@ -54,7 +54,6 @@ class SoftmaxPolicyTest : public DeviceTest {
                                     << to_string(problem);
   }
 
- private:
   /// The bytes of the rows in place of which a policy's results are.
   template <class T>
   std::vector<std::byte> results_of(const Problem& problem, const std::vector<T>& in, const std::string& policy_text,
