@@ -24,7 +24,7 @@ struct CanonicalRows : RowsPolicy {
 
   CanonicalRows(const Problem& of, const Policy& policy) : RowsPolicy(policy.as<RowsPolicy>()), problem(of) {}
 
-  /// Of staged rows (canonical_row_tiles.cuh).
+  /// What a block stages of rows at once (canonical_row_tiles.cuh).
   StagedTile staged_tile() const { return {problem, block_threads, threads_per_row, unroll}; }
 
   Reason is_valid(const DeviceFacts& facts) const;
