@@ -169,15 +169,9 @@ struct GuessedPowers : GuessedFactors<Acc> {
   }
   template <class Packs>
   __device__ void turn(Packs& packs) const {
-    // A loop, because the GPU's compiler would not skip what is behind a branch: it predicates that.
-    unsigned rounds = factor < Acc(0) ? 1 : 0;
-#pragma unroll 1
-    for (; rounds != 0; --rounds) {
+    behind_branch(factor < Acc(0), [&] {
       for (auto& pack : packs) pack = negated(pack);
-#ifndef HONE_HOST_DEVICE
-      asm volatile("" : "+r"(rounds));
-#endif
-    }
+    });
   }
 };
 

@@ -50,17 +50,11 @@ struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere> {
     if (!are_there) return;
 #pragma unroll
     for (unsigned e = 0; e < kPack; ++e) values[e] = powers(convert<Acc>(this->packs[u][e]));
-    // A loop, because the GPU's compiler would not skip what is behind a branch: it predicates that.
-    unsigned rounds = this->has_all(u, columns) ? 0 : 1;
-#pragma unroll 1
-    for (; rounds != 0; --rounds) {
+    behind_branch(!this->has_all(u, columns), [&] {
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e)
         if (!this->has(u, e, columns)) values[e] = Acc(0);
-#ifndef HONE_HOST_DEVICE
-      asm volatile("" : "+r"(rounds));
-#endif
-    }
+    });
   }
 
   /// Folds what weigh(u, values) makes of packs kFirst, kFirst + kStep, … of a chunk, in halves.

@@ -79,6 +79,17 @@ __device__ void settle(T& number) {
 #endif
 }
 
+/// Calls act() if it is wanted, behind a branch. It is a loop, because the GPU compiler would not skip what is behind a
+/// branch: it predicates that.
+__device__ void behind_branch(bool is_wanted, const auto& act) {
+  unsigned rounds = is_wanted ? 1 : 0;
+#pragma unroll 1
+  for (; rounds != 0; --rounds) {
+    act();
+    settle(rounds);
+  }
+}
+
 /// Two elements with the same index, one from each of two arrays.
 template <class T>
 struct Pair {

@@ -31,15 +31,6 @@ struct RmsNormTiles {
     return kHasWeight ? element * factor * weights[k] : element * factor;
   }
 
-  /// As RowTiles::for_thread_rows() wants them.
-  static __device__ T result(float value) { return convert<T>(value); }
-
-  template <unsigned kColumns, unsigned kRows_>
-  __device__ bool rows(float* values) const {
-    unrolled<kRows_>([&](unsigned r) { row<kColumns>(values + r * kColumns); });
-    return false;
-  }
-
   /// Replaces the elements of a thread's row by their results.
   template <unsigned kColumns>
   __device__ void row(float* values) const {
@@ -73,7 +64,8 @@ struct RmsNormTiles {
     const RmsNormTiles kernel(all);  // weights are loaded meanwhile
     Tiles::for_each_tile(matrices, [&](const T* in, T* out, unsigned rows) {
       if constexpr (Tiles::kUnrollsRows)
-        Tiles::template for_thread_rows<float>(kernel, in, out, rows, matrices.columns);
+        Tiles::template for_thread_rows<float>(typename Tiles::template EachRow<RmsNormTiles>{kernel}, in, out, rows,
+                                               matrices.columns);
       else
         Tiles::for_group_rows(matrices.columns, rows, [&](unsigned at, bool is_own) {
           kernel.group_row(in + at, out + at, is_own, matrices.columns);

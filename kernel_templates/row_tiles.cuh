@@ -128,6 +128,20 @@ struct RowTiles {
     return k < kLeast || threadIdx.x % kGroup + k * kGroup < columns;
   }
 
+  /// Work for for_thread_rows() that is work.row<kColumns>(values) for each row; all results are converted.
+  template <class Work>
+  struct EachRow {
+    Work work;
+
+    template <unsigned kColumns, unsigned kRunRows, class Acc>
+    __device__ bool rows(Acc* values) const {
+      unrolled<kRunRows>([&](unsigned r) { work.template row<kColumns>(values + r * kColumns); });
+      return false;
+    }
+    template <class Acc>
+    static __device__ Out result(Acc value) { return convert<Out>(value); }
+  };
+
   /// If kUnrollsRows, calls work.rows<kColumns, kRows>(values) for each run of ThreadRows of a thread; Acc is that of
   /// their values, which become results: work.result(value) is stored, which is convert<Out>(value) if rows() was false.
   /// Recursive: code for each number of columns.

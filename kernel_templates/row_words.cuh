@@ -8,10 +8,13 @@
 
 namespace hone {
 
+template <class In>
+inline constexpr unsigned kWordElements = sizeof(In) < 4 ? 2 : 1;
+
 /// The words k < kWords of a lane. The first kWholeWords are there, but for what is before the row.
 template <class In, unsigned kLanes, unsigned kWords, unsigned kWholeWords>
 struct RowWords {
-  static constexpr unsigned kCount = kWords, kWord = sizeof(In) < 4 ? 2 : 1;  // elements
+  static constexpr unsigned kCount = kWords, kWord = kWordElements<In>;
   static_assert(sizeof(In) >= 2);
 
   Pack<In, kWord> words[kWords];
@@ -59,7 +62,7 @@ struct RowWords {
 /// them, for at most four numbers.
 template <class In, unsigned kLanes, unsigned kLeast, unsigned kEach>
 struct RowWordCounts {
-  static constexpr unsigned kWord = sizeof(In) < 4 ? 2 : 1;
+  static constexpr unsigned kWord = kWordElements<In>;
   static constexpr unsigned kFewest = kLeast == 0 ? 1 : (kLeast + kWord - 1) / kWord;
   static constexpr unsigned kMost = kEach / kWord + (kWord - 1), kStep = (kMost - kFewest + 4) / 4;
   using Most = RowWords<In, kLanes, kMost, kFewest - 1>;  ///< for any of these rows

@@ -21,15 +21,6 @@ struct SoftmaxTiles {
   struct ThreadWork {
     Scale scale;
 
-    /// As RowTiles::for_thread_rows() wants them.
-    static __device__ Out result(Acc value) { return convert<Out>(value); }
-
-    template <unsigned kColumns, unsigned kRows_>
-    __device__ bool rows(Acc* values) const {
-      unrolled<kRows_>([&](unsigned r) { row<kColumns>(values + r * kColumns); });
-      return false;
-    }
-
     /// Replaces the elements of a row by their results.
     template <unsigned kColumns>
     __device__ void row(Acc* values) const {
@@ -85,7 +76,8 @@ struct SoftmaxTiles {
     Tiles::start(all);
     Tiles::for_each_tile(all, [&](const In* in, Out* out, unsigned count) {
       if constexpr (Tiles::kUnrollsRows)
-        Tiles::template for_thread_rows<Acc>(ThreadWork{scale}, in, out, count, all.columns);
+        Tiles::template for_thread_rows<Acc>(typename Tiles::template EachRow<ThreadWork>{{scale}}, in, out, count,
+                                             all.columns);
       else
         Tiles::for_group_rows(all.columns, count, [&](unsigned at, bool is_own) {
           work(in + at, out + at, is_own, all.columns, scale);

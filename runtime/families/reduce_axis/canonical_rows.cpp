@@ -5,12 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "runtime/families/row_tiles.h"
+
 namespace hone {
 namespace {
 
 constexpr std::int64_t kMostBytesPerBlock = 128 * 1024;  ///< in registers
 constexpr int kMostPacksOfThread = 8;
-constexpr std::int64_t kMostElementsOfLane = 32;  ///< of a staged row
 constexpr std::int64_t kMostSplitRows = 2048;
 constexpr std::int64_t kThreadsThatFillAnSm = 256;
 
@@ -73,7 +74,7 @@ Reason CanonicalRows::tiles_are_valid() const {
   return first_reason({staged_tile().is_valid(),
                        reason_if(element_bytes(problem) < 2, "words have at most two elements"),
                        reason_if(last_of(problem, 1) > chunk, "a staged row is a chunk at most"),
-                       reason_if(elements_each() > kMostElementsOfLane,
+                       reason_if(most_elements_each(problem, threads_per_row) > kMostElementsInWords,
                                  "a lane has more elements than the registers hold")});
 }
 
@@ -92,13 +93,12 @@ Spans CanonicalRows::spans() const {
 Unit CanonicalRows::unit() const {
   const auto entry = [&](std::string_view body) { return kernel_entry(body, block_threads, min_blocks); };
   if (is_staged()) {
-    // Winners are verified on rows that are shorter by one, too.
-    const std::int64_t least_each = std::max<std::int64_t>(0, first_of(problem, 1) - 1) / threads_per_row;
     return unit_of(axis_prologue(problem, "canonical_row_tiles.cuh") +
                        fmt::format("using Kernel = hone::CanonicalRowTiles<Op, {}, {}, {}, {}, {}, Out, {}>;\n"
                                    "static_assert(Kernel::kTileElements == {}, \"host and device disagree\");\n",
-                                   block_threads, threads_per_row, unroll, least_each, elements_each(),
-                                   op_of(problem).outputs, staged_tile().elements),
+                                   block_threads, threads_per_row, unroll, least_elements_each(problem, threads_per_row),
+                                   most_elements_each(problem, threads_per_row), op_of(problem).outputs,
+                                   staged_tile().elements),
                    {entry("Kernel::reduce")});
   }
   const std::string prologue = axis_prologue(problem, "canonical_rows.cuh");

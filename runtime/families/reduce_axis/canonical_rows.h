@@ -24,7 +24,7 @@ struct CanonicalRows : RowsPolicy {
 
   CanonicalRows(const Problem& of, const Policy& policy) : RowsPolicy(policy.as<RowsPolicy>()), problem(of) {}
 
-  /// What a block stages of rows at once (canonical_row_tiles.cuh).
+  /// Staged rows are in tiles of this kind (canonical_row_tiles.cuh).
   StagedTile staged_tile() const { return {problem, block_threads, threads_per_row, unroll}; }
 
   Reason is_valid(const DeviceFacts& facts) const;
@@ -38,7 +38,6 @@ struct CanonicalRows : RowsPolicy {
  private:
   Reason tiles_are_valid() const;
   Spans spans() const;
-  std::int64_t elements_each() const { return at_least_one(divide_up(last_of(problem, 1), threads_per_row)); }
 };
 
 }  // namespace hone

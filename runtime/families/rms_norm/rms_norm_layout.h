@@ -118,9 +118,9 @@ struct Layout : RmsNormPolicy {
   /// shorter, too.
   std::int64_t least_each() const {
     const std::int64_t pack = pack_bytes_of(problem) / element_bytes(problem);
-    return std::max<std::int64_t>(0, first_of(problem, 1) - pack) / row_threads;
+    return least_elements_each(problem, row_threads, pack);
   }
-  std::int64_t elements_each() const { return at_least_one(divide_up(last_of(problem, 1), row_threads)); }
+  std::int64_t elements_each() const { return most_elements_each(problem, row_threads); }
   std::int64_t rows_of_tile_thread() const {
     constexpr std::int64_t kMostRows = 16;
     const std::int64_t row_bytes = at_least_one(center_of(problem, 1) * element_bytes(problem));

@@ -14,7 +14,6 @@ namespace {
 constexpr std::int64_t kMostPacksOfBlock = 4096;      ///< in registers
 constexpr std::int64_t kMostElementsOfLane = 64;      ///< of a row, which are kept as accumulators
 constexpr std::int64_t kMostHeldByHalf = 32;          ///< elements of a lane, where half of the threads are resident
-constexpr std::int64_t kMostElementsOfTileLane = 32;
 constexpr std::int64_t kMostRowsAtOnce = 4;
 /// Groups compute so long that they load meanwhile: 2^17 rows of 201 f16 took 44.4 µs, 41.8 so, and 40.9 with twice the
 /// rows in a tile, too; log-softmax 45.7, and 42.2 with twice the rows (H100, CUDA 13.0, 2026-11-28). Threads with rows to
@@ -224,7 +223,7 @@ Reason CanonicalSoftmax::tiles_are_valid(const DeviceFacts& facts) const {
   return first_reason({check_smem(facts, smem_bytes(longest)),
                        reason_if(is_aligned, "tiles in shared memory are of misaligned rows"),
                        reason_if(longest > chunk, "lanes hold a chunk of a row at most"),
-                       reason_if(tile_of_lanes.elements_each > kMostElementsOfTileLane,
+                       reason_if(tile_of_lanes.elements_each > kMostElementsInWords,
                                  "a lane has more elements than the registers hold")});
 }
 

@@ -51,9 +51,8 @@ struct SoftmaxTileRows {
 
   SoftmaxTileRows() = default;
   SoftmaxTileRows(const Problem& problem, const SoftmaxTraits& traits, std::int64_t row_threads, std::int64_t areas)
-      // Winners are verified on rows that are shorter by one, too.
-      : least_each(std::max<std::int64_t>(0, first_of(problem, 1) - 1) / row_threads),
-        elements_each(at_least_one(divide_up(last_of(problem, 1), row_threads))),
+      : least_each(least_elements_each(problem, row_threads)),
+        elements_each(most_elements_each(problem, row_threads)),
         in_areas(areas),
         in_bytes(traits.in_bytes),
         out_bytes(traits.out_bytes) {

@@ -1,5 +1,5 @@
-// What is not there has no weight in reproducible softmax, whatever lanes, packs and words a policy has for it: not even
-// that of −∞, the least one. That would be lost beside any other, but for sums that are ties one after the other.
+// Reproducible softmax gives no weight to elements that are not there, whatever lanes, packs and words a policy has for
+// them: not even that of −∞, the least one. It would be lost beside any other, but for sums that are ties one after the other.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
