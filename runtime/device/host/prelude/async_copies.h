@@ -41,9 +41,8 @@ __forceinline__ void start_bulk_copy(void* to, const void* from, unsigned bytes,
                                      const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   BlockView& block = this_block();
   if (!block.copies_land_late) {
-    // In words of 16 bytes, of which bulk copies are: what memcpy() does is in no trace.
-    struct alignas(16) Words { unsigned long long words[2]; };
-    for (unsigned i = 0; i < bytes / 16; ++i) static_cast<Words*>(to)[i] = static_cast<const Words*>(from)[i];
+    // Word by word: what memcpy() does is in no trace.
+    for (unsigned i = 0; i < bytes / 4; ++i) static_cast<unsigned*>(to)[i] = static_cast<const unsigned*>(from)[i];
     __threadfence_block(file, line);
     atomicAdd(landed, 1ull, file, line);
     return;
