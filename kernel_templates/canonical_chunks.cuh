@@ -114,9 +114,10 @@ class CanonicalChunks {
       for (unsigned k = 0; k < kCount; ++k) {
         of_chunk[k] = Op::absent();
         if (kIsWhole || k * kElements < left)
-          of_chunk[k] = chunk_of_lanes<Op, kLanePacks, kPack, kWarpThreads, kIsWhole>(
+          of_chunk[k] = chunk_of_lanes<Op, kLanePacks, kPack, kWarpThreads>(
               [&](unsigned u, unsigned e) { return Op::present(Op::prepared(packs[k][u])[e], is_there(k, u, e)); },
-              number, [&] { return source_.element((chunk + k) * kElements); });
+              number, [&] { return source_.element((chunk + k) * kElements); },
+              kIsWhole ? kElements : at_most(left - k * kElements, kElements));
       }
       return combine_tree<Op, kCount>(of_chunk);
     } else {

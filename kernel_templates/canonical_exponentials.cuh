@@ -1,4 +1,5 @@
-// logsumexp in the canonical tree: exponentials relative to the largest element of a chunk.
+// logsumexp in the canonical tree: sums of exponentials, which are relative to the largest element of a chunk only where
+// that is far from 0. So most chunks need not know it before they are summed.
 //
 // The exponential and the logarithm are IEEE operations alone, so that all devices agree (docs/numerics.md).
 #pragma once
@@ -22,19 +23,19 @@ struct NearestToExponential {
   template <class Acc, unsigned kPower> static constexpr Acc kOf = kAll[kPower];
 };
 
-/// ln 2 in two parts, the first of which has so few digits that its multiples are exact; where the exponential is 0;
-/// and how many terms of the series reach the last digit. x + kRounder is the integer nearest to a small x, plus kLift,
-/// in its lowest bits.
+/// ln 2 in two parts, the first of which has so few digits that its multiples are exact; where the exponential is 0, and
+/// where it is not subnormal yet; how far from 0 the largest element of a sum that is relative to 1 may be; and how many
+/// terms of the series reach the last digit. x + kRounder is the integer nearest to a small x, in its lowest bits.
 template <class Acc>
 struct CanonicalMath;
 template <>
 struct CanonicalMath<float> {
   static constexpr float kLog2OfE = 0x1.715476p+0f, kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
-  static constexpr float kSqrt2 = 0x1.6a09e6p0f, kLowest = -104.0f;
+  static constexpr float kSqrt2 = 0x1.6a09e6p0f, kLowest = -104.0f, kLowestNormal = -87.0f, kMostNear = 32.0f;
   using Exponential = NearestToExponential;
   static constexpr unsigned kExponentialDegree = 6, kLogarithmDegree = 5;
   static constexpr int kMantissa = 23, kBias = 127, kLift = 64;
-  static constexpr float kRounder = 0x1.8p23f + kLift, kLower = 0x1p-64f;
+  static constexpr float kRounder = 0x1.8p23f, kLower = 0x1p-64f;
   using Bits = unsigned;
   static __device__ int bits(float x) { return __float_as_int(x); }
   static __device__ float of_bits(int bits) { return __int_as_float(bits); }
@@ -42,11 +43,11 @@ struct CanonicalMath<float> {
 template <>
 struct CanonicalMath<double> {
   static constexpr double kLog2OfE = 0x1.71547652b82fep+0, kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
-  static constexpr double kSqrt2 = 0x1.6a09e667f3bcdp0, kLowest = -746.0;
+  static constexpr double kSqrt2 = 0x1.6a09e667f3bcdp0, kLowest = -746.0, kLowestNormal = -708.0, kMostNear = 256.0;
   using Exponential = InverseFactorials;
   static constexpr unsigned kExponentialDegree = 13, kLogarithmDegree = 11;
   static constexpr int kMantissa = 52, kBias = 1023, kLift = 512;
-  static constexpr double kRounder = 0x1.8p52 + kLift, kLower = 0x1p-512;
+  static constexpr double kRounder = 0x1.8p52, kLower = 0x1p-512;
   using Bits = unsigned long long;
   static __device__ long long bits(double x) { return __double_as_longlong(x); }
   static __device__ double of_bits(long long bits) { return __longlong_as_double(bits); }
@@ -60,25 +61,32 @@ __device__ Acc horner(Acc x) {
   else return fma(horner<Coefficients, kLast, kFrom + 1>(x), x, kCoefficient);
 }
 
-/// 2^kLift · exp(d) for d ≤ 0, which is no NaN: 2^(kLift + k) · Σ cⱼ·r^j, where r = d − k·ln 2. Every instruction counts:
-/// a softmax of f16 has time for 36 an element at the full bandwidth of an H100. So a fused multiply-add rounds to an
-/// integer, whose bits then scale exactly: what is lifted is never subnormal.
-template <class Acc>
-__device__ Acc canonical_lifted_exponential(Acc d) {
+/// 2^kLift · exp(d): 2^(kLift + k) · Σ cⱼ·r^j, where r = d − k·ln 2; of d below `lowest`, or NaN, that of `lowest`.
+/// Every instruction counts: logsumexp of f16 has time for 19 an element at the full bandwidth of an H100. So a fused
+/// multiply-add rounds to an integer, whose bits then scale exactly: the result must neither be subnormal nor overflow.
+template <class Acc, int kLift>
+__device__ Acc exponential_from(Acc lowest, Acc d) {
   using Math = CanonicalMath<Acc>;
   using Bits = typename Math::Bits;
-  const Acc x = larger<true>(d, Math::kLowest);  // whose exponential is 0, too
-  const Acc rounded = fma(x, Math::kLog2OfE, Math::kRounder);
-  const Acc k = rounded_sum(rounded, -Math::kRounder);
+  constexpr Acc kRounder = Math::kRounder + kLift;
+  const Acc x = larger<true>(d, lowest);
+  const Acc rounded = fma(x, Math::kLog2OfE, kRounder);
+  const Acc k = rounded_sum(rounded, -kRounder);
   const Acc r = fma(-k, Math::kLn2Low, fma(-k, Math::kLn2High, x));
   const Acc sum = horner<typename Math::Exponential, Math::kExponentialDegree>(r);
   return Math::of_bits(static_cast<Bits>(Math::bits(sum)) +
                        (static_cast<Bits>(Math::bits(rounded)) << Math::kMantissa));
 }
+/// exp(d) of d ≤ 0.
 template <class Acc>
 __device__ Acc canonical_exponential(Acc d) {
-  return is_nan(d) ? d : rounded_product(canonical_lifted_exponential(d), CanonicalMath<Acc>::kLower);
+  using Math = CanonicalMath<Acc>;
+  // That of kLowest is 0, too.
+  return is_nan(d) ? d : rounded_product(exponential_from<Acc, Math::kLift>(Math::kLowest, d), Math::kLower);
 }
+/// exp(x) of x ≤ kMostNear, which may be −∞: the smallest of all then, but not 0.
+template <class Acc>
+__device__ Acc near_exponential(Acc x) { return exponential_from<Acc, 0>(CanonicalMath<Acc>::kLowestNormal, x); }
 
 /// 1 ÷ x, rounded once, of x that are as far from overflow as their reciprocals: __frcp_rn() without its checks.
 __device__ inline float reciprocal(float x) {
@@ -128,39 +136,57 @@ __device__ Acc canonical_logarithm(Acc s) {
   return logarithm_of_normal(s);
 }
 
+/// A State's sum is relative to origin() of its largest element, the reference.
 template <class In_, class Acc, class Index_, bool kIgnoreNan>
 struct Canonical<LogSumExp<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChunk<Acc, kIgnoreNan> {
   using In = In_;
   using Index = Index_;
-  using State = ScaledSum<Acc>;  ///< relative to the largest element
+  using State = ScaledSum<Acc>;
 
   static __device__ State absent() { return {lowest<Acc>(), -Acc(0)}; }
   static __device__ State combine(State a, State b) {
     const Acc most = larger<false>(a.reference, b.reference);
-    return {most, rounded_sum(rounded_product(a.sum, relative(a.reference, most)),
-                              rounded_product(b.sum, relative(b.reference, most)))};
+    const Acc of_a = origin(a.reference), of_b = origin(b.reference);
+    if (of_a == of_b) return {most, rounded_sum(a.sum, b.sum)};
+    return {most, rounded_sum(rounded_product(a.sum, relative(of_a, origin(most))),
+                              rounded_product(b.sum, relative(of_b, origin(most))))};
   }
 
   template <class Group>
   static __device__ void of_chunk(const Group& group, State (&states)[Group::kStates]) {
-    Acc most[Group::kStates], sum[Group::kStates];
-    group.template fold<CanonicalMax<Acc>>(
-        most, [&](Optional<Acc> x, unsigned, unsigned) { return x.is_there ? x.value : lowest<Acc>(); });
-    group.template fold<CanonicalSum<Acc>>(sum, [&](Optional<Acc> x, unsigned s, unsigned) {
-      return x.is_there ? relative(x.value, most[s]) : -Acc(0);
-    });
+    constexpr unsigned kStates = Group::kStates;
+    Acc most[kStates], sum[kStates];
+    group.template fold_both<CanonicalMax<Acc>, CanonicalSum<Acc>>(
+        most, sum, [&](Optional<Acc> x, unsigned, unsigned) { return x.is_there ? x.value : lowest<Acc>(); },
+        [&](Optional<Acc> x, unsigned, unsigned) { return if_there(x, near_exponential(x.value)); });
+    bool is_far = false;
 #pragma unroll
-    for (unsigned s = 0; s < Group::kStates; ++s) states[s] = {most[s], sum[s]};
+    for (unsigned s = 0; s < kStates; ++s) is_far |= !is_near(most[s]);
+    if (group.any(is_far)) {
+      Acc of_far[kStates];
+      group.template fold<CanonicalSum<Acc>>(of_far, [&](Optional<Acc> x, unsigned s, unsigned) {
+        return if_there(x, relative(x.value, most[s]));
+      });
+#pragma unroll
+      for (unsigned s = 0; s < kStates; ++s) sum[s] = is_near(most[s]) ? sum[s] : of_far[s];
+    }
+#pragma unroll
+    for (unsigned s = 0; s < kStates; ++s) states[s] = {most[s], sum[s]};
   }
 
+  /// Relative to the largest element, the sum of that alone is 1 and its logarithm 0.
   template <class Out>
   static __device__ void write(State root, Index, Out* out) {
-    const Acc most = root.reference;
+    const Acc most = root.reference, of_most = is_near(most) ? near_exponential(most) : Acc(1);
     const bool is_infinite = most == highest<Acc>() || most == lowest<Acc>();
-    write_canonical(is_infinite ? most : rounded_sum(most, canonical_logarithm(root.sum)), out);
+    write_canonical(is_infinite ? most : rounded_sum(most, logarithm_of_normal(quotient(root.sum, of_most))), out);
   }
 
  private:
+  /// Selected, since a branch takes longer than the exponential of what is not there.
+  static __device__ Acc if_there(Optional<Acc> x, Acc exponential) { return x.is_there ? exponential : -Acc(0); }
+  static __device__ bool is_near(Acc most) { return fabs(most) <= CanonicalMath<Acc>::kMostNear; }
+  static __device__ Acc origin(Acc most) { return is_near(most) ? Acc(0) : most; }
   static __device__ Acc relative(Acc x, Acc most) { return canonical_exponential(x == most ? Acc(0) : x - most); }
 };
 

@@ -51,20 +51,36 @@ struct CanonicalFirst {
     return {is_b ? b.number : a.number, a.count + b.count, is_b ? b.value : a.value};
   }
 };
+/// Two folds as one.
+template <class First, class Second>
+struct CanonicalPair {
+  struct State {
+    typename First::State first;
+    typename Second::State second;
+  };
+  static __device__ State combine(State a, State b) {
+    return {First::combine(a.first, b.first), Second::combine(a.second, b.second)};
+  }
+};
 
-/// The chunk of one sequence, shared by kLanes lanes of a warp: a lane has Optionals at(u, e), u < kRows, e < kPack,
-/// with the numbers residue(u, e). kIsWhole: all elements of the chunk are there, and element(), asked for only then,
-/// is the first.
-template <unsigned kRows, unsigned kPack, unsigned kLanes, bool kIsWhole, class At, class Residue, class Element>
+/// For a group that knows neither the first element nor how many there are.
+struct UnknownFirst {};
+
+/// The chunk of one sequence, shared by kLanes lanes of a warp, all of whose lanes have chunks: a lane has Optionals
+/// at(u, e), u < kRows, e < kPack, with the numbers residue(u, e). Of the `elements` elements of the chunk, first_of() is
+/// the first.
+template <unsigned kRows, unsigned kPack, unsigned kLanes, class At, class Residue, class First>
 struct LaneGroup {
   static constexpr unsigned kStates = 1;
-  static constexpr bool kKnowsFirst = kIsWhole;
+  static constexpr bool kKnowsFirst = !kSame<First, UnknownFirst>;
   const At& at;
   const Residue& residue;
-  const Element& element;
+  const First& first_of;
+  unsigned elements;
 
-  __device__ auto first(unsigned) const { return element(); }
-  __device__ unsigned count(unsigned) const { return kRows * kPack * kLanes; }
+  __device__ auto first(unsigned) const { return first_of(); }
+  __device__ unsigned count(unsigned) const { return elements; }
+  static __device__ bool any(bool x) { return __any_sync(kFullMask, x); }
 
   template <class Monoid, class T, class Leaf>
   __device__ void fold(T (&results)[1], const Leaf& leaf) const {
@@ -81,12 +97,17 @@ struct LaneGroup {
       results[0] = fold_lanes<Monoid, kPack, 1, kLanes>(values);
     }
   }
+  template <class MonoidA, class MonoidB, class A, class B, class LeafA, class LeafB>
+  __device__ void fold_both(A (&of_a)[1], B (&of_b)[1], const LeafA& leaf_a, const LeafB& leaf_b) const {
+    fold<MonoidA>(of_a, leaf_a);
+    fold<MonoidB>(of_b, leaf_b);
+  }
 };
-template <class Op, unsigned kRows, unsigned kPack, unsigned kLanes, bool kIsWhole, class At, class Residue,
-          class Element>
-__device__ typename Op::State chunk_of_lanes(const At& at, const Residue& residue, const Element& element) {
+template <class Op, unsigned kRows, unsigned kPack, unsigned kLanes, class At, class Residue, class First = UnknownFirst>
+__device__ typename Op::State chunk_of_lanes(const At& at, const Residue& residue, const First& first = {},
+                                             unsigned elements = 0) {
   typename Op::State states[1];
-  Op::of_chunk(LaneGroup<kRows, kPack, kLanes, kIsWhole, At, Residue, Element>{at, residue, element}, states);
+  Op::of_chunk(LaneGroup<kRows, kPack, kLanes, At, Residue, First>{at, residue, first, elements}, states);
   return states[0];
 }
 
@@ -100,9 +121,9 @@ __device__ typename Op::State chunk_of_elements(const Op& op, const Element& ele
 #pragma unroll
     for (unsigned u = 0; u < kRounds; ++u)
       if (is_there(u)) elements[u] = element(u);
-    return chunk_of_lanes<Op, kRounds, 1, kWarpThreads, false>(
+    return chunk_of_lanes<Op, kRounds, 1, kWarpThreads>(
         [&](unsigned u, unsigned) { return Op::present(elements[u], is_there(u)); },
-        [&](unsigned u, unsigned) { return u * kWarpThreads + lane; }, [&] { return elements[0]; });
+        [&](unsigned u, unsigned) { return u * kWarpThreads + lane; });
   } else {
     typename Op::State of_lane[1] = {
         fold_leaves<Op, kRounds>([&](unsigned u) { return is_there(u) ? op.leaf(element(u)) : Op::absent(); })};

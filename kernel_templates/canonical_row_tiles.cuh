@@ -60,20 +60,21 @@ struct CanonicalRowTiles {
     __device__ void with() const {
       for (unsigned begin = 0; begin < count; begin += kGroups) {
         const unsigned number = begin + threadIdx.x / kLanes;
+        const In* const elements = tile + (number < count ? number * columns : 0);
         Words row;
-        row.load(tile + (number < count ? number * columns : 0), columns, In{});
-        const State state = reduced(row);
+        row.load(elements, columns, In{});
+        const State state = reduced(row, elements, columns);
         if (threadIdx.x % kLanes == 0 && number < count) write_row<Op, Out, kValues>(state, all, first + number);
       }
     }
 
     template <class Words>
-    static __device__ State reduced(const Words& row) {
+    static __device__ State reduced(const Words& row, const In* elements, unsigned columns) {
       constexpr unsigned kWords = Words::kCount, kWord = Words::kWord;
       if constexpr (kIsByChunk<Op>) {
-        return chunk_of_lanes<Op, kWords, kWord, kLanes, false>(
+        return chunk_of_lanes<Op, kWords, kWord, kLanes>(
             [&](unsigned k, unsigned e) { return Op::present(Op::prepared(row.words[k])[e], row.has(k, e)); },
-            [&](unsigned k, unsigned e) { return row.begin(k) + e - row.before; }, [&] { return In{}; });
+            [&](unsigned k, unsigned e) { return row.begin(k) + e - row.before; }, [&] { return elements[0]; }, columns);
       } else {
         State values[kWord];
         unrolled<kWord>([&](unsigned e) {

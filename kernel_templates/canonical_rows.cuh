@@ -97,17 +97,32 @@ struct CanonicalRowLanes {
 
     __device__ State reduced(unsigned columns) const {
       if constexpr (kIsByChunk<Op>) {
-        decltype(Op::prepared(packs[0])) prepared[kUnroll];
-#pragma unroll
-        for (unsigned u = 0; u < kUnroll; ++u) prepared[u] = Op::prepared(packs[u]);
-        return chunk_of_lanes<Op, kUnroll, kPack, kLanes, false>(
-            [&](unsigned u, unsigned e) { return Op::present(prepared[u][e], number(u, e) < columns); },
-            [&](unsigned u, unsigned e) { return number(u, e); }, [&] { return prepared[0][0]; });
+        return chunk_of_packs<kUnroll>(columns);
       } else {
         State values[kPack];
         fold_packs<kUnroll>(values, columns);
         return fold_lanes<Op, kPack, 1, kLanes>(values);
       }
+    }
+
+    /// The State of the first kPacks packs, which have all of the row, or of half of them if these have it.
+    template <unsigned kPacks>
+    __device__ State chunk_of_packs(unsigned columns) const {
+      constexpr unsigned kWhole = kPacks / 2;
+      if constexpr (kPacks > 1) {
+        if (columns <= kWhole * kLanes * kPack) return chunk_of_packs<kWhole>(columns);
+      }
+      decltype(Op::prepared(packs[0])) prepared[kPacks];
+#pragma unroll
+      for (unsigned u = 0; u < kPacks; ++u) prepared[u] = Op::prepared(packs[u]);
+      return chunk_of_lanes<Op, kPacks, kPack, kLanes>(
+          [&](unsigned u, unsigned e) { return Op::present(prepared[u][e], u < kWhole || number(u, e) < columns); },
+          [&](unsigned u, unsigned e) { return number(u, e); },
+          [&] {
+            constexpr unsigned kOthers = ~(kLanes - 1);
+            return shuffle_from(Op::present(prepared[0][0], true).value, threadIdx.x % kWarpThreads & kOthers);
+          },
+          columns);
     }
 
     /// Folds the first kPacks packs, which have all of the row, or half of them if these have it.

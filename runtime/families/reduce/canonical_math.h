@@ -12,8 +12,8 @@
 namespace hone::canonical {
 
 /// ln 2 in two parts, the first of which has so few digits that its multiples are exact; where the exponential is 0,
-/// and by how many powers of two it is lifted where it must not be subnormal; how many terms of the series for the
-/// logarithm reach the last digit.
+/// and where it is not subnormal yet; how far from 0 the largest element of a sum that is relative to 1 may be; how many
+/// terms of the series for the logarithm reach the last digit.
 template <class A>
 struct Constants {
   static constexpr bool kIsFloat = std::is_same_v<A, float>;
@@ -22,7 +22,8 @@ struct Constants {
   static constexpr A kLn2Low = static_cast<A>(kIsFloat ? 0x1.7f7d1cp-20 : 0x1.a39ef35793c76p-33);
   static constexpr A kSqrt2 = static_cast<A>(kIsFloat ? 0x1.6a09e6p0 : 0x1.6a09e667f3bcdp0);
   static constexpr A kLowest = kIsFloat ? A(-104) : A(-746);
-  static constexpr int kLift = kIsFloat ? 64 : 512;
+  static constexpr A kLowestNormal = kIsFloat ? A(-87) : A(-708);
+  static constexpr A kMostNear = kIsFloat ? A(32) : A(256);
   static constexpr int kLogarithmDegree = kIsFloat ? 5 : 11;
 };
 
@@ -43,22 +44,26 @@ inline std::span<const double> exponential_coefficients(double) {
   return all;
 }
 
-/// 2^kLift · exp(d) for d ≤ 0: 2^(kLift + k) · Σ cⱼ·r^j, where r = d − k·ln 2.
+/// 2^k · Σ cⱼ·r^j, where r = x − k·ln 2 and x is at least `lowest`.
 template <class A>
-A lifted_exponential(A d) {
+A exponential_from(A lowest, A d) {
   using C = Constants<A>;
   if (std::isnan(d)) return d;
-  const A x = std::max(d, C::kLowest);
+  const A x = std::max(d, lowest);
   const A rounder = std::ldexp(A(1.5), std::numeric_limits<A>::digits - 1);
   const A k = std::fma(x, C::kLog2OfE, rounder) - rounder;
   const A r = std::fma(-k, C::kLn2Low, std::fma(-k, C::kLn2High, x));
   A sum = 0;
   const auto coefficients = exponential_coefficients(A());
   for (std::size_t j = coefficients.size(); j-- > 0;) sum = std::fma(sum, r, coefficients[j]);
-  return std::ldexp(sum, C::kLift + static_cast<int>(k));
+  return std::ldexp(sum, static_cast<int>(k));
 }
+/// exp(d) of d ≤ 0, 0 where that is below the subnormals.
 template <class A>
-A exponential(A d) { return std::ldexp(lifted_exponential(d), -Constants<A>::kLift); }
+A exponential(A d) { return exponential_from(Constants<A>::kLowest, d); }
+/// exp(x) of x ≤ kMostNear, which is never subnormal.
+template <class A>
+A near_exponential(A x) { return exponential_from(Constants<A>::kLowestNormal, x); }
 
 /// ln s for normal s > 0: k·ln 2 + 2·artanh(z), where s = 2^k·m, z = (m − 1) ÷ (m + 1).
 template <class A>

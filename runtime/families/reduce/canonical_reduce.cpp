@@ -158,7 +158,7 @@ struct Moments {
   }
 };
 
-/// Exponentials relative to the largest element.
+/// Exponentials relative to the largest element, or to 1 where that is near 0.
 template <class A>
 struct Exponentials {
   struct State {
@@ -169,19 +169,28 @@ struct Exponentials {
     A largest = -std::numeric_limits<A>::infinity();
     for (const std::optional<A>& x : chunk)
       if (x) largest = larger(largest, *x);
-    return {largest, fold(chunk, [&](A x) { return relative(x, largest); })};
+    return {largest, fold(chunk, [&](A x) {
+              return is_near(largest) ? near_exponential(x) : relative(x, largest);
+            })};
   }
   static State combine(const ReduceSpec&, const State& a, const State& b) {
     const A largest = larger(a.largest, b.largest);
-    return {largest, a.sum * relative(a.largest, largest) + b.sum * relative(b.largest, largest)};
+    const auto rescaled = [&](const State& state) {
+      return state.sum * relative(origin(state.largest), origin(largest));
+    };
+    return {largest, rescaled(a) + rescaled(b)};
   }
   static std::array<A, 2> finish(const ReduceSpec&, const State& root) {
-    return {std::isinf(root.largest) ? root.largest : root.largest + logarithm(root.sum)};
+    const A largest = root.largest;
+    if (std::isinf(largest)) return {largest};
+    return {largest + logarithm(root.sum / (is_near(largest) ? near_exponential(largest) : A(1)))};
   }
 
  private:
   /// A NaN is the largest.
   static A larger(A a, A b) { return std::isnan(a) || a > b ? a : b; }
+  static bool is_near(A largest) { return std::fabs(largest) <= Constants<A>::kMostNear; }
+  static A origin(A largest) { return is_near(largest) ? A(0) : largest; }
   static A relative(A x, A largest) { return exponential(x == largest ? A(0) : x - largest); }
 };
 

@@ -24,8 +24,9 @@ def hashed(i):
 def element(dtype, op, i):
     h = hashed(i)
     sign = -1.0 if h >> 31 else 1.0
-    if op == "logsumexp":  # quarters in [-16, 16)
-        return (h >> 25) / 4 - 16
+    if op == "logsumexp":  # quarters in [-16, 16), and 1024 each around 0, far above and far below
+        far = 300.0 if dtype == "f64" else 40.0
+        return (h >> 25) / 4 - 16 + (0.0, far, -far)[(i >> 10) % 3]
     if op == "product":  # near 1
         return sign * (1 + (h % 7 - 3) * 2.0**-7 if BYTES[dtype] == 2 else 1 + (h % 255 - 127) * 2.0**-21)
     digits = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}[dtype]
@@ -87,7 +88,6 @@ class Tree:
         of_f32 = ("1", "1", "0x1.fffffcp-2", "0x1.555492p-3", "0x1.5558aap-5", "0x1.12396cp-7", "0x1.6a5232p-10")
         of_f64 = [1 / float(math.factorial(j)) for j in range(14)]
         self.coefficients = [float.fromhex(c) for c in of_f32] if narrow else of_f64
-        self.lift = 64 if narrow else 512
         of_f32 = ("1", "0x1.62e432p-1", "0x1.ebfbe4p-3", "0x1.c6ad88p-5", "0x1.3b26f2p-7", "0x1.5fcb7ap-10",
                   "0x1.462706p-13")
         of_f64 = [1.0]
@@ -168,18 +168,16 @@ class Tree:
         rest = a.add(a.fma(-quotient, n, total), lost)
         return [a.add(quotient, a.div(rest, n)), a.div(q, n)]
 
-    def exponential(self, d):
-        return self.a.mul(self.lifted_exponential(d), 2.0**-self.lift)
-
-    def lifted_exponential(self, d):
-        a, narrow = self.a, self.a.digits == 24
-        d = max(d, -104.0 if narrow else -746.0)
+    def exponential(self, d, lowest, lift):
+        """2^lift * exp(d), or that of lowest."""
+        a = self.a
+        d = max(d, lowest)
         k = float(round(Fraction(d) * Fraction(a.rounded(Fraction(1.4426950408889634)))))
         r = a.fma(-k, self.low, a.fma(-k, self.high, d))
         p = 0.0
         for coefficient in reversed(self.coefficients):
             p = a.fma(p, r, coefficient)
-        return a.mul(p, 2.0 ** (self.lift + int(k)))
+        return a.mul(p, 2.0 ** (lift + int(k)))
 
     def logarithm(self, s):
         a, narrow = self.a, self.a.digits == 24
@@ -196,21 +194,32 @@ class Tree:
         return a.fma(float(k), self.high, a.fma(float(k), self.low, a.mul(z, q)))
 
     def log_sum_exp(self, pieces):
-        a, exponential = self.a, self.exponential
+        a, narrow = self.a, self.a.digits == 24
+        most_near, lowest, lowest_normal, lift = (32, -104.0, -87.0, 64) if narrow else (256, -746.0, -708.0, 512)
+
+        def near(x):
+            return self.exponential(x, lowest_normal, 0)
+
+        def below(d):
+            return a.mul(self.exponential(d, lowest, lift), 2.0**-lift)
+
+        def origin(m):
+            return 0.0 if abs(m) <= most_near else m
 
         def of_chunk(piece):
             m = max(piece)
-            return m, self.fold([exponential(a.add(v, -m)) for v in piece], a.add, -0.0)
+            weight = near if origin(m) == 0 else lambda v: below(a.add(v, -m))
+            return m, self.fold([weight(v) for v in piece], a.add, -0.0)
 
         def combine(left, right):
             m = max(left[0], right[0])
-            parts = [a.mul(s, exponential(a.add(largest, -m))) for largest, s in (left, right)]
+            parts = [a.mul(s, below(a.add(origin(largest), -origin(m)))) for largest, s in (left, right)]
             return m, a.add(*parts)
 
         if not pieces:
             return [-math.inf]
         m, s = self.node([of_chunk(piece) for piece in pieces], combine)
-        return [a.add(m, self.logarithm(s))]
+        return [a.add(m, self.logarithm(a.div(s, near(m)) if origin(m) == 0 else s))]
 
     def weight_of(self, origin, factor):
         """The function x -> 2^(lift - level) * exp(x * factor / 2), for rows whose heaviest element is origin."""

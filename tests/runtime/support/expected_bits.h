@@ -34,7 +34,10 @@ inline double expected_bits_element(const ReduceSpec& spec, std::uint32_t i) {
   const std::uint32_t h = hashed(i);
   const double sign = h >> 31 != 0 ? -1 : 1;
   const bool is_narrow = info(spec.dtype).size_bytes == 2;
-  if (spec.op == ReduceOp::logsumexp) return static_cast<double>(h >> 25) / 4 - 16;
+  if (spec.op == ReduceOp::logsumexp) {
+    const double far = spec.dtype == DType::f64 ? 300 : 40;
+    return static_cast<double>(h >> 25) / 4 - 16 + std::array{0.0, far, -far}[(i >> 10) % 3];
+  }
   if (spec.op == ReduceOp::product) {
     const int steps = is_narrow ? static_cast<int>(h % 7) - 3 : static_cast<int>(h % 255) - 127;
     return sign * (1 + steps * (is_narrow ? 0x1p-7 : 0x1p-21));
