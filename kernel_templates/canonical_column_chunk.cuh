@@ -57,21 +57,6 @@ class ColumnChunk : public ColumnBatches<Tiling, kBatchLevels, kHolds> {
     }
   }
 
-  template <class MonoidA, class MonoidB, class A, class B, class LeafA, class LeafB>
-  __device__ void fold_both(A (&of_a)[kPack], B (&of_b)[kPack], const LeafA& leaf_a, const LeafB& leaf_b) const {
-    using Both = CanonicalPair<MonoidA, MonoidB>;
-    typename Both::State of_both[kPack];
-    fold<Both>(of_both, [&](auto x, unsigned e, unsigned number) {
-      return typename Both::State{leaf_a(x, e, number), leaf_b(x, e, number)};
-    });
-#pragma unroll
-    for (unsigned e = 0; e < kPack; ++e) {
-      of_a[e] = of_both[e].first;
-      of_b[e] = of_both[e].second;
-    }
-  }
-  static __device__ bool any(bool x) { return __syncthreads_or(x); }
-
   /// The fold, of each of a thread's columns, of leaf(element, is_there, e, number) over the thread's rows.
   template <class Monoid, class T, class Leaf>
   __device__ void fold_rows(T (&values)[kPack], const Leaf& leaf) const {

@@ -1,5 +1,5 @@
-// logsumexp in the canonical tree: sums of exponentials, which are relative to the largest element of a chunk only where
-// that is far from 0. So most chunks need not know it before they are summed.
+// logsumexp in the canonical tree: sums of exponentials, which are relative to the largest element of a chunk where that
+// is far from 0, and to 1 elsewhere, so that sums of most chunks are combined by additions.
 //
 // The exponential and the logarithm are IEEE operations alone, so that all devices agree (docs/numerics.md).
 #pragma once
@@ -84,7 +84,7 @@ __device__ Acc canonical_exponential(Acc d) {
   // That of kLowest is 0, too.
   return is_nan(d) ? d : rounded_product(exponential_from<Acc, Math::kLift>(Math::kLowest, d), Math::kLower);
 }
-/// exp(x) of x ≤ kMostNear, which may be −∞: the smallest of all then, but not 0.
+/// exp(x) of x ≤ kMostNear, which is never subnormal, nor 0 or NaN.
 template <class Acc>
 __device__ Acc near_exponential(Acc x) { return exponential_from<Acc, 0>(CanonicalMath<Acc>::kLowestNormal, x); }
 
@@ -146,32 +146,25 @@ struct Canonical<LogSumExp<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChunk<Acc
   static __device__ State absent() { return {lowest<Acc>(), -Acc(0)}; }
   static __device__ State combine(State a, State b) {
     const Acc most = larger<false>(a.reference, b.reference);
-    const Acc of_a = origin(a.reference), of_b = origin(b.reference);
-    if (of_a == of_b) return {most, rounded_sum(a.sum, b.sum)};
-    return {most, rounded_sum(rounded_product(a.sum, relative(of_a, origin(most))),
-                              rounded_product(b.sum, relative(of_b, origin(most))))};
+    if (origin(a.reference) == origin(b.reference)) return {most, rounded_sum(a.sum, b.sum)};
+    return {most, rounded_sum(relative_to(origin(most), a), relative_to(origin(most), b))};
   }
 
   template <class Group>
   static __device__ void of_chunk(const Group& group, State (&states)[Group::kStates]) {
     constexpr unsigned kStates = Group::kStates;
-    Acc most[kStates], sum[kStates];
-    group.template fold_both<CanonicalMax<Acc>, CanonicalSum<Acc>>(
-        most, sum, [&](Optional<Acc> x, unsigned, unsigned) { return x.is_there ? x.value : lowest<Acc>(); },
-        [&](Optional<Acc> x, unsigned, unsigned) { return if_there(x, near_exponential(x.value)); });
-    bool is_far = false;
+    Acc most[kStates], sum[kStates], from[kStates];
+    group.template fold<CanonicalMax<Acc>>(
+        most, [&](Optional<Acc> x, unsigned, unsigned) { return x.is_there ? x.value : lowest<Acc>(); });
 #pragma unroll
-    for (unsigned s = 0; s < kStates; ++s) is_far |= !is_near(most[s]);
-    if (group.any(is_far)) {
-      Acc of_far[kStates];
-      group.template fold<CanonicalSum<Acc>>(of_far, [&](Optional<Acc> x, unsigned s, unsigned) {
-        return if_there(x, relative(x.value, most[s]));
-      });
+    for (unsigned s = 0; s < kStates; ++s) from[s] = origin(most[s]);
+    group.template fold<CanonicalSum<Acc>>(sum, [&](Optional<Acc> x, unsigned s, unsigned) {
+      // Selected, since a branch takes longer than the exponential of what is not there.
+      const Acc exponential = near_exponential(x.value - from[s]);
+      return x.is_there ? exponential : -Acc(0);
+    });
 #pragma unroll
-      for (unsigned s = 0; s < kStates; ++s) sum[s] = is_near(most[s]) ? sum[s] : of_far[s];
-    }
-#pragma unroll
-    for (unsigned s = 0; s < kStates; ++s) states[s] = {most[s], sum[s]};
+    for (unsigned s = 0; s < kStates; ++s) states[s] = {most[s], is_nan(most[s]) ? most[s] : sum[s]};
   }
 
   /// Relative to the largest element, the sum of that alone is 1 and its logarithm 0.
@@ -183,11 +176,12 @@ struct Canonical<LogSumExp<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChunk<Acc
   }
 
  private:
-  /// Selected, since a branch takes longer than the exponential of what is not there.
-  static __device__ Acc if_there(Optional<Acc> x, Acc exponential) { return x.is_there ? exponential : -Acc(0); }
   static __device__ bool is_near(Acc most) { return fabs(most) <= CanonicalMath<Acc>::kMostNear; }
   static __device__ Acc origin(Acc most) { return is_near(most) ? Acc(0) : most; }
-  static __device__ Acc relative(Acc x, Acc most) { return canonical_exponential(x == most ? Acc(0) : x - most); }
+  static __device__ Acc relative_to(Acc to, State state) {
+    const Acc from = origin(state.reference);
+    return rounded_product(state.sum, canonical_exponential(from == to ? Acc(0) : from - to));
+  }
 };
 
 }  // namespace hone

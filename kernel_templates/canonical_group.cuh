@@ -51,24 +51,12 @@ struct CanonicalFirst {
     return {is_b ? b.number : a.number, a.count + b.count, is_b ? b.value : a.value};
   }
 };
-/// Two folds as one.
-template <class First, class Second>
-struct CanonicalPair {
-  struct State {
-    typename First::State first;
-    typename Second::State second;
-  };
-  static __device__ State combine(State a, State b) {
-    return {First::combine(a.first, b.first), Second::combine(a.second, b.second)};
-  }
-};
 
 /// For a group that knows neither the first element nor how many there are.
 struct UnknownFirst {};
 
-/// The chunk of one sequence, shared by kLanes lanes of a warp, all of whose lanes have chunks: a lane has Optionals
-/// at(u, e), u < kRows, e < kPack, with the numbers residue(u, e). Of the `elements` elements of the chunk, first_of() is
-/// the first.
+/// The chunk of one sequence, shared by kLanes lanes of a warp: a lane has Optionals at(u, e), u < kRows, e < kPack,
+/// with the numbers residue(u, e). Of the `elements` elements of the chunk, first_of() is the first.
 template <unsigned kRows, unsigned kPack, unsigned kLanes, class At, class Residue, class First>
 struct LaneGroup {
   static constexpr unsigned kStates = 1;
@@ -80,7 +68,6 @@ struct LaneGroup {
 
   __device__ auto first(unsigned) const { return first_of(); }
   __device__ unsigned count(unsigned) const { return elements; }
-  static __device__ bool any(bool x) { return __any_sync(kFullMask, x); }
 
   template <class Monoid, class T, class Leaf>
   __device__ void fold(T (&results)[1], const Leaf& leaf) const {
@@ -96,11 +83,6 @@ struct LaneGroup {
     } else {
       results[0] = fold_lanes<Monoid, kPack, 1, kLanes>(values);
     }
-  }
-  template <class MonoidA, class MonoidB, class A, class B, class LeafA, class LeafB>
-  __device__ void fold_both(A (&of_a)[1], B (&of_b)[1], const LeafA& leaf_a, const LeafB& leaf_b) const {
-    fold<MonoidA>(of_a, leaf_a);
-    fold<MonoidB>(of_b, leaf_b);
   }
 };
 template <class Op, unsigned kRows, unsigned kPack, unsigned kLanes, class At, class Residue, class First = UnknownFirst>

@@ -15,10 +15,8 @@
 //   present(element, is_there) an Optional: the element as an accumulator, unless it is absent
 //   of_chunk(group, States)    the States of the chunks that a group of threads shares, one each of kStates sequences:
 //                              LaneGroup, or the columns of canonical_column_chunk.cuh. All threads get
-//                              fold<Monoid>(results, leaf), the fold of leaf(Optional, sequence, number in the chunk),
-//                              fold_both<Monoids…>(results…, leaves…), two of them, and any(x), true if x is in one of
-//                              all threads; if kKnowsFirst, first(s) and count(s) are element 0 and the number of
-//                              elements
+//                              fold<Monoid>(results, leaf), the fold of leaf(Optional, sequence, number in the chunk);
+//                              if kKnowsFirst, first(s) and count(s) are element 0 and the number of elements
 #pragma once
 
 #include "canonical_group.cuh"

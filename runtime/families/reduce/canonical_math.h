@@ -44,12 +44,11 @@ inline std::span<const double> exponential_coefficients(double) {
   return all;
 }
 
-/// 2^k · Σ cⱼ·r^j, where r = x − k·ln 2 and x is at least `lowest`.
+/// 2^k · Σ cⱼ·r^j, where r = x − k·ln 2 and x is d, or `lowest` if d is below it or a NaN.
 template <class A>
 A exponential_from(A lowest, A d) {
   using C = Constants<A>;
-  if (std::isnan(d)) return d;
-  const A x = std::max(d, lowest);
+  const A x = d > lowest ? d : lowest;
   const A rounder = std::ldexp(A(1.5), std::numeric_limits<A>::digits - 1);
   const A k = std::fma(x, C::kLog2OfE, rounder) - rounder;
   const A r = std::fma(-k, C::kLn2Low, std::fma(-k, C::kLn2High, x));
@@ -60,8 +59,8 @@ A exponential_from(A lowest, A d) {
 }
 /// exp(d) of d ≤ 0, 0 where that is below the subnormals.
 template <class A>
-A exponential(A d) { return exponential_from(Constants<A>::kLowest, d); }
-/// exp(x) of x ≤ kMostNear, which is never subnormal.
+A exponential(A d) { return std::isnan(d) ? d : exponential_from(Constants<A>::kLowest, d); }
+/// exp(x) of x ≤ kMostNear, which is never subnormal, nor 0 or NaN.
 template <class A>
 A near_exponential(A x) { return exponential_from(Constants<A>::kLowestNormal, x); }
 

@@ -169,14 +169,14 @@ struct Exponentials {
     A largest = -std::numeric_limits<A>::infinity();
     for (const std::optional<A>& x : chunk)
       if (x) largest = larger(largest, *x);
-    return {largest, fold(chunk, [&](A x) {
-              return is_near(largest) ? near_exponential(x) : relative(x, largest);
-            })};
+    if (std::isnan(largest)) return {largest, largest};
+    return {largest, fold(chunk, [&](A x) { return near_exponential(x - origin(largest)); })};
   }
   static State combine(const ReduceSpec&, const State& a, const State& b) {
     const A largest = larger(a.largest, b.largest);
     const auto rescaled = [&](const State& state) {
-      return state.sum * relative(origin(state.largest), origin(largest));
+      const A from = origin(state.largest), to = origin(largest);
+      return state.sum * exponential(from == to ? A(0) : from - to);
     };
     return {largest, rescaled(a) + rescaled(b)};
   }
@@ -191,7 +191,6 @@ struct Exponentials {
   static A larger(A a, A b) { return std::isnan(a) || a > b ? a : b; }
   static bool is_near(A largest) { return std::fabs(largest) <= Constants<A>::kMostNear; }
   static A origin(A largest) { return is_near(largest) ? A(0) : largest; }
-  static A relative(A x, A largest) { return exponential(x == largest ? A(0) : x - largest); }
 };
 
 /// A float from which rounding to fewer digits gives what rounding `x` would: inexact ones get an odd last digit.

@@ -33,7 +33,10 @@ struct View : PolicyView<CanonicalColumns> {
 
 constexpr std::array<PruneRule<View>, 11> kRules{{
     {"launch bounds were not tried here", kNotMeasured,
-     [](const View& v) { return v.min_blocks != MinBlocks::unset; }},
+     [](const View& v) {
+       const bool may_be_half = is_by_chunk(v.problem) && !is_host(v.facts);
+       return v.min_blocks != MinBlocks::unset && !(v.min_blocks == MinBlocks::one_half && may_be_half);
+     }},
     {"the rows of a tile are not worth a memory transaction", kNotMeasured,
      [](const View& v) { return v.columns * v.element + kMaxAlignment < kLeastRowBytes; }},
     {"a thread's packs do not fit the registers", kNotMeasured,

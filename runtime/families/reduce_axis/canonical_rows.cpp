@@ -24,8 +24,12 @@ struct View : PolicyView<CanonicalRows> {
   bool is_by_warps = is_direct_warp() && !is_by_lanes;
 };
 
-constexpr std::array<PruneRule<View>, 11> kRules{{
+constexpr std::array<PruneRule<View>, 12> kRules{{
     kNoLaunchBounds<View, MinBlocks::one>,
+    {"more warps gain nothing where loads are what threads wait for, and 64 registers hold one chunk", kNotMeasured,
+     [](const View& v) {
+       return v.min_blocks == MinBlocks::one_half && (!is_by_chunk(v.problem) || v.unroll > (v.is_by_lanes ? 4 : 1));
+     }},
     {"a staged tile is in no registers", "the same loads in flight, through cp.async",
      [](const View& v) { return v.min_blocks != MinBlocks::one && v.is_staged(); }},
     {"rows are aligned: they need not be copied to shared memory first", "as with fast numerics",

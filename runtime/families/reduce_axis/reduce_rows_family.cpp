@@ -146,8 +146,10 @@ struct View : PolicyView<Layout> {
   std::int64_t blocks = scope == Scope::grid ? 2 : cluster_blocks;
 };
 
-constexpr std::array<PruneRule<View>, 3> kRules{{
+constexpr std::array<PruneRule<View>, 4> kRules{{
     kNoLaunchBounds<View, MinBlocks::one>,
+    {"more warps gain nothing where loads are what threads wait for", kNotMeasured,
+     [](const View& v) { return v.min_blocks == MinBlocks::one_half; }},
     {"a staged tile is in no registers", "the same loads in flight, through cp.async",
      [](const View& v) { return v.min_blocks != MinBlocks::one && v.is_staged(); }},
     {"rows are aligned: they need not be copied to shared memory first", "104.9 % (H100, prune_rules)",
@@ -225,7 +227,7 @@ const ParameterSpace& RowsPolicy::space() {
       PolicyField{
           &P::tail,
           tail_parameter({Tail::warp, Tail::shared}).only_if("scope", {Scope::block, Scope::cluster, Scope::grid})},
-      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})}));
+      PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset, MinBlocks::one_half})}));
   return space;
 }
 

@@ -208,8 +208,7 @@ class Tree:
 
         def of_chunk(piece):
             m = max(piece)
-            weight = near if origin(m) == 0 else lambda v: below(a.add(v, -m))
-            return m, self.fold([weight(v) for v in piece], a.add, -0.0)
+            return m, self.fold([near(a.add(v, -origin(m))) for v in piece], a.add, -0.0)
 
         def combine(left, right):
             m = max(left[0], right[0])
@@ -219,7 +218,7 @@ class Tree:
         if not pieces:
             return [-math.inf]
         m, s = self.node([of_chunk(piece) for piece in pieces], combine)
-        return [a.add(m, self.logarithm(a.div(s, near(m)) if origin(m) == 0 else s))]
+        return [a.add(m, self.logarithm(a.div(s, near(a.add(m, -origin(m))))))]
 
     def weight_of(self, origin, factor):
         """The function x -> 2^(lift - level) * exp(x * factor / 2), for rows whose heaviest element is origin."""
