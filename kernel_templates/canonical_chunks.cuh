@@ -65,7 +65,9 @@ class CanonicalChunks {
     Index chunk = first;
     do {
       if (is_whole(chunk)) {
-        tree.template push<kLevels<kChunks>>(of_whole(chunk));
+        const State state = of_whole(chunk);
+        if (kIsByChunk<Op> && kChunks == 1 && count == 1) return state;
+        tree.template push<kLevels<kChunks>>(state);
         chunk += kChunks;
       } else {
         if (chunk >= chunks_) break;

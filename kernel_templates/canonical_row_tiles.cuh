@@ -27,6 +27,7 @@ struct CanonicalRowTiles {
     pdl_release_then_wait();
     const auto columns = static_cast<unsigned>(all.columns);
     const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * all.parts;
+    Results results(all);
     for (auto first = static_cast<unsigned long long>(blockIdx.x) * all.parts; first < all.rows; first += stride) {
       const unsigned count = at_most(all.rows - first, all.parts);
       const In* const in = static_cast<const In*>(all.in) + first * all.pitch;
@@ -34,12 +35,14 @@ struct CanonicalRowTiles {
       else copy_elements(Run::place(tile, in), in, all.pitch, count, columns);
       wait_for_copies();
       __syncthreads();
-      RowWordCounts<In, kLanes, kLeast, kEach>::choose(columns, Work{all, Run::place(tile, in), first, count, columns});
+      RowWordCounts<In, kLanes, kLeast, kEach>::choose(columns, Work{results, Run::place(tile, in), first, count, columns});
       __syncthreads();
     }
+    results.flush();
   }
 
  private:
+  using Results = RowResults<Op, Out, kValues, kLanes>;
   static constexpr unsigned kGroups = kBlockThreads / kLanes;
 
   static __device__ void copy_elements(In* to, const In* from, unsigned long long pitch, unsigned rows,
@@ -50,7 +53,7 @@ struct CanonicalRowTiles {
 
   /// The rows of a tile.
   struct Work {
-    const RowsArguments& all;
+    Results& results;
     const In* tile;
     unsigned long long first;
     unsigned count, columns;
@@ -63,8 +66,7 @@ struct CanonicalRowTiles {
         const In* const elements = tile + (number < count ? number * columns : 0);
         Words row;
         row.load(elements, columns, In{});
-        const State state = reduced(row, elements, columns);
-        if (threadIdx.x % kLanes == 0 && number < count) write_row<Op, Out, kValues>(state, all, first + number);
+        results.add(reduced(row, elements, columns), first + number, number < count);
       }
     }
 

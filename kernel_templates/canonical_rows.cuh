@@ -29,6 +29,44 @@ __device__ void write_row(typename Op::State state, const RowsArguments& all, un
   Op::write(state, static_cast<typename Op::Index>(all.columns), static_cast<Out*>(all.out) + row * kValues);
 }
 
+/// Writes the results of rows that groups of kLanes lanes reduce, all lanes of a warp at the same time. Results that
+/// take many instructions are written once each lane has one: a logarithm takes a warp as long for one row as for 32.
+template <class Op, class Out, unsigned kValues, unsigned kLanes>
+class RowResults {
+ public:
+  using State = typename Op::State;
+
+  __device__ explicit RowResults(const RowsArguments& all) : all_(all) {}
+
+  /// All lanes of the group have the State; is_row: the row is there.
+  __device__ void add(State state, unsigned long long row, bool is_row) {
+    if constexpr (kIsByChunk<Op> && kLanes > 1) {
+      if (lane() == count_) {
+        state_ = state;
+        row_ = is_row ? row : kNone;
+      }
+      if (++count_ == kLanes) flush();
+    } else {
+      if (lane() == 0 && is_row) write_row<Op, Out, kValues>(state, all_, row);
+    }
+  }
+  __device__ void flush() {
+    if constexpr (kIsByChunk<Op> && kLanes > 1) {
+      if (lane() < count_ && row_ != kNone) write_row<Op, Out, kValues>(state_, all_, row_);
+      count_ = 0;
+    }
+  }
+
+ private:
+  static constexpr unsigned long long kNone = ~0ull;
+  static __device__ unsigned lane() { return threadIdx.x % kLanes; }
+
+  const RowsArguments& all_;
+  State state_ = Op::absent();
+  unsigned long long row_ = kNone;
+  unsigned count_ = 0;
+};
+
 template <class Op, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows, unsigned kPack,
           bool kIsAligned, class Out, unsigned kValues>
 struct CanonicalRowLanes {
@@ -45,6 +83,7 @@ struct CanonicalRowLanes {
     pdl_release_then_wait();
     const unsigned long long rows = all.rows, tile_rows = kTileRows;
     const auto columns = static_cast<unsigned>(all.columns);
+    RowResults<Op, Out, kValues, kLanes> results(all);
     for (auto tile = blockIdx.x * tile_rows; tile < rows; tile += gridDim.x * tile_rows) {
       const unsigned long long first = tile + threadIdx.x / kLanes;
       Row row[kRows];
@@ -54,11 +93,11 @@ struct CanonicalRowLanes {
                     first + r * kGroups < rows ? columns : 0);
 #pragma unroll
       for (unsigned r = 0; r < kRows; ++r) {
-        const State state = row[r].reduced(columns);
         const auto number = first + r * kGroups;
-        if (threadIdx.x % kLanes == 0 && number < rows) write_row<Op, Out, kValues>(state, all, number);
+        results.add(row[r].reduced(columns), number, number < rows);
       }
     }
+    results.flush();
   }
 
  private:
@@ -168,10 +207,10 @@ struct CanonicalRowBlocks {
   static __device__ void reduce_by_warp(const RowsArguments& all) {
     pdl_release_then_wait();
     const unsigned long long warps = kWarps;
-    for (auto row = blockIdx.x * warps + Block::warp(); row < all.rows; row += gridDim.x * warps) {
-      const State state = of_row(all, row).whole();
-      if (threadIdx.x % kWarpThreads == 0) write_row<Op, Out, kValues>(state, all, row);
-    }
+    RowResults<Op, Out, kValues, kWarpThreads> results(all);
+    for (auto row = blockIdx.x * warps + Block::warp(); row < all.rows; row += gridDim.x * warps)
+      results.add(of_row(all, row).whole(), row, true);
+    results.flush();
   }
 
   static __device__ void reduce_by_block(const RowsArguments& all) {
