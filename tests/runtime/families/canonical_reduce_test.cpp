@@ -267,10 +267,18 @@ void expect_accurate_math() {
   EXPECT_EQ(canonical::logarithm(A(1)), 0);
   EXPECT_EQ(canonical::exponential(-std::numeric_limits<A>::infinity()), 0);
   EXPECT_TRUE(std::isnan(canonical::exponential(std::numeric_limits<A>::quiet_NaN())));
+  const A least = canonical::near_exponential(canonical::Constants<A>::kLowestNormal);
+  EXPECT_GE(least, std::numeric_limits<A>::min());
+  EXPECT_EQ(canonical::near_exponential(-std::numeric_limits<A>::infinity()), least);
+  EXPECT_EQ(canonical::near_exponential(std::numeric_limits<A>::quiet_NaN()), least);
   for (int i = 0; i < 100'000; ++i) {
     const A d = -std::uniform_real_distribution<A>(0, i % 2 == 0 ? A(80) : A(1))(random);
     const long double right = std::exp(static_cast<long double>(d));
     EXPECT_LE(std::fabs(canonical::exponential(d) - right), ulp * right) << d;
+    const A near = std::uniform_real_distribution<A>(canonical::Constants<A>::kLowestNormal,
+                                                     canonical::Constants<A>::kMostNear)(random);
+    const long double of_near = std::exp(static_cast<long double>(near));
+    EXPECT_LE(std::fabs(canonical::near_exponential(near) - of_near), ulp * of_near) << near;
     const A s = std::exp(std::uniform_real_distribution<A>(A(-0.5), A(40))(random));
     const long double logarithm = std::log(static_cast<long double>(s));
     EXPECT_LE(std::fabs(canonical::logarithm(s) - logarithm), 2 * ulp * std::fabs(logarithm)) << s;
