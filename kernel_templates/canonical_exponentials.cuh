@@ -1,5 +1,5 @@
-// logsumexp in the canonical tree: sums of exponentials, which are relative to the largest element of a chunk where that
-// is far from 0, and to 1 elsewhere, so that sums of most chunks are combined by additions.
+// logsumexp in the canonical tree: sums of exponentials, which are relative to the largest element of a chunk where
+// that is far from 0, and to 1 elsewhere, so that sums of most chunks are combined by additions.
 //
 // The exponential and the logarithm are IEEE operations alone, so that all devices agree (docs/numerics.md).
 #pragma once
@@ -23,9 +23,9 @@ struct NearestToExponential {
   template <class Acc, unsigned kPower> static constexpr Acc kOf = kAll[kPower];
 };
 
-/// ln 2 in two parts, the first of which has so few digits that its multiples are exact; where the exponential is 0, and
-/// where it is not subnormal yet; how far from 0 the largest element of a sum that is relative to 1 may be; and how many
-/// terms of the series reach the last digit. x + kRounder is the integer nearest to a small x, in its lowest bits.
+/// ln 2 in two parts, the first of which has so few digits that its multiples are exact; where the exponential is 0,
+/// and where it is not subnormal yet; how far from 0 the largest element of a sum that is relative to 1 may be; and how
+/// many terms of the series reach the last digit. x + kRounder is the integer nearest to a small x, in its lowest bits.
 template <class Acc>
 struct CanonicalMath;
 template <>

@@ -85,7 +85,8 @@ struct LaneGroup {
     }
   }
 };
-template <class Op, unsigned kRows, unsigned kPack, unsigned kLanes, class At, class Residue, class First = UnknownFirst>
+template <class Op, unsigned kRows, unsigned kPack, unsigned kLanes, class At, class Residue,
+          class First = UnknownFirst>
 __device__ typename Op::State chunk_of_lanes(const At& at, const Residue& residue, const First& first = {},
                                              unsigned elements = 0) {
   typename Op::State states[1];

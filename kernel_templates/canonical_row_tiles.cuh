@@ -35,7 +35,8 @@ struct CanonicalRowTiles {
       else copy_elements(Run::place(tile, in), in, all.pitch, count, columns);
       wait_for_copies();
       __syncthreads();
-      RowWordCounts<In, kLanes, kLeast, kEach>::choose(columns, Work{results, Run::place(tile, in), first, count, columns});
+      RowWordCounts<In, kLanes, kLeast, kEach>::choose(columns,
+                                                       Work{results, Run::place(tile, in), first, count, columns});
       __syncthreads();
     }
     results.flush();
@@ -76,7 +77,8 @@ struct CanonicalRowTiles {
       if constexpr (kIsByChunk<Op>) {
         return chunk_of_lanes<Op, kWords, kWord, kLanes>(
             [&](unsigned k, unsigned e) { return Op::present(Op::prepared(row.words[k])[e], row.has(k, e)); },
-            [&](unsigned k, unsigned e) { return row.begin(k) + e - row.before; }, [&] { return elements[0]; }, columns);
+            [&](unsigned k, unsigned e) { return row.begin(k) + e - row.before; }, [&] { return elements[0]; },
+            columns);
       } else {
         State values[kWord];
         unrolled<kWord>([&](unsigned e) {

@@ -12,8 +12,8 @@
 namespace hone::canonical {
 
 /// ln 2 in two parts, the first of which has so few digits that its multiples are exact; where the exponential is 0,
-/// and where it is not subnormal yet; how far from 0 the largest element of a sum that is relative to 1 may be; how many
-/// terms of the series for the logarithm reach the last digit.
+/// and where it is not subnormal yet; how far from 0 the largest element of a sum that is relative to 1 may be; how
+/// many terms of the series for the logarithm reach the last digit.
 template <class A>
 struct Constants {
   static constexpr bool kIsFloat = std::is_same_v<A, float>;

@@ -16,8 +16,8 @@
 namespace hone::test {
 namespace {
 
-/// Near every multiple of ln 2 ÷ 2 up to `most`, where k changes, down to where results are subnormal and then 0; and at
-/// random.
+/// Near every multiple of ln 2 ÷ 2 up to `most`, where k changes, down to where results are subnormal and then 0; and
+/// at random.
 template <class T>
 std::vector<T> arguments(T most) {
   constexpr T kLowest = std::is_same_v<T, float> ? T(-106) : T(-748);
@@ -55,7 +55,9 @@ void expect_bits_of_definition(std::string_view type, std::string_view function,
   for (std::size_t i = 0; i < all.size(); ++i) {
     const T expected = definition(all[i]);
     if (std::isnan(expected)) EXPECT_TRUE(std::isnan(found[i]));
-    else ASSERT_EQ(std::bit_cast<Bits>(found[i]), std::bit_cast<Bits>(expected)) << fmt::format("{}({:a})", function, all[i]);
+    else
+      ASSERT_EQ(std::bit_cast<Bits>(found[i]), std::bit_cast<Bits>(expected))
+          << fmt::format("{}({:a})", function, all[i]);
   }
 }
 
