@@ -31,7 +31,8 @@ struct View : PolicyView<CanonicalColumns> {
   std::int64_t width = at_least_one(std::min(columns, folds * axis.inner));  ///< of a tile
 };
 
-constexpr std::array<PruneRule<View>, 11> kRules{{
+constexpr std::array<PruneRule<View>, 12> kRules{{
+    kOneHalfIsOne<View>,
     {"launch bounds were not tried here", kNotMeasured,
      [](const View& v) {
        const bool may_be_half = is_by_chunk(v.problem) && !is_host(v.facts);

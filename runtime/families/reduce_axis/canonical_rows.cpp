@@ -24,8 +24,9 @@ struct View : PolicyView<CanonicalRows> {
   bool is_by_warps = is_direct_warp() && !is_by_lanes;
 };
 
-constexpr std::array<PruneRule<View>, 12> kRules{{
+constexpr std::array<PruneRule<View>, 13> kRules{{
     kNoLaunchBounds<View, MinBlocks::one>,
+    kOneHalfIsOne<View>,
     {"more warps gain nothing where loads are what threads wait for, and 64 registers hold one chunk", kNotMeasured,
      [](const View& v) {
        return v.min_blocks == MinBlocks::one_half && (!is_by_chunk(v.problem) || v.unroll > (v.is_by_lanes ? 4 : 1));
