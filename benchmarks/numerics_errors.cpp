@@ -124,6 +124,46 @@ void print_rows(Session& session, ReduceOp op) {
     for (const std::int64_t n : {std::int64_t{10'000}, std::int64_t{10'000'000}}) print_row<T>(session, op, input, n);
 }
 
+/// logsumexp of n elements, uniform in [center − 8, center + 8). The sum of the plain loop, too, is relative to the
+/// largest element.
+template <class T>
+void print_logsumexp_row(Session& session, double center, std::int64_t n) {
+  using Result = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  std::mt19937_64 random(static_cast<std::uint64_t>(n));
+  std::vector<T> values(static_cast<std::size_t>(n));
+  for (T& each : values) {
+    const double x = center + 8 * uniform(random, -1);
+    if constexpr (std::is_class_v<T>) each = T(static_cast<float>(x));
+    else each = static_cast<T>(x);
+  }
+  Wide most = value_of(values[0]);
+  for (const T x : values) most = std::max(most, value_of(x));
+  ExactSum sum;
+  Result loop = 0;
+  for (const T x : values) {
+    sum.add(std::exp(value_of(x) - most));
+    loop += std::exp(static_cast<Result>(value_of(x)) - static_cast<Result>(most));
+  }
+  const ReduceSpec spec{.op = ReduceOp::logsumexp, .dtype = kDTypeOf<T>};
+  Result canonical{};
+  canonical_reduce(spec, {values.data()}, {}, n, &canonical);
+  const Result fast = fast_result<T, Result>(session, spec, values), plain = static_cast<Result>(most) + std::log(loop);
+
+  const Wide unit = std::ldexp(Wide{1}, -std::numeric_limits<Result>::digits), logarithm = std::log(sum.value());
+  const Wide exact = most + logarithm;
+  int exponent = 0;
+  std::frexp(exact, &exponent);
+  const Wide ulp = std::ldexp(unit, exponent);
+  const auto in_ulp = [&](Wide found) { return static_cast<double>(std::fabs(found - exact) / ulp); };
+  // Where the origin is not 0, differences of up to 16 from it are rounded.
+  const Wide of_difference = std::fabs(most) > (std::is_same_v<T, double> ? 256 : 32) ? 16 : 0;
+  const Wide of_sum = std::ceil(std::log2(static_cast<Wide>(n))) + 5 + of_difference;
+  const Wide bound = unit * (of_sum + 4 * logarithm + std::fabs(exact)) / ulp;
+  fmt::print("| `logsumexp` {} | uniform in [{:g}, {:g}) | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n",
+             info(kDTypeOf<T>).name, center - 8, center + 8, n, in_ulp(plain), in_ulp(fast), in_ulp(canonical),
+             static_cast<double>(bound));
+}
+
 /// All results of a softmax on the session's device.
 template <class T>
 std::vector<T> softmax_of(Session& session, const std::vector<T>& values, bool is_log, Numerics numerics) {
@@ -199,6 +239,12 @@ int main(int argument_count, char** arguments) try {
   print_rows<half>(session, ReduceOp::sum);
   print_rows<bfloat16>(session, ReduceOp::sum);
   print_rows<float>(session, ReduceOp::sum_of_squares);
+  for (const double center : {0, 400})
+    for (const std::int64_t n : {10'000, 1'000'000}) {
+      print_logsumexp_row<float>(session, center, n);
+      print_logsumexp_row<double>(session, center, n);
+      print_logsumexp_row<half>(session, center, n);
+    }
   for (const bool is_log : {false, true})
     for (const std::int64_t n : {10'000, 1'000'000}) {
       print_softmax_row<float>(session, is_log, n);
