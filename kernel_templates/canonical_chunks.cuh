@@ -66,7 +66,7 @@ class CanonicalChunks {
     do {
       if (is_whole(chunk)) {
         const State state = of_whole(chunk);
-        if (kIsByChunk<Op> && kChunks == 1 && count == 1) return state;
+        if (kIsByChunk<Op> && kChunks == 1 && count == 1) return state;  // a run of one chunk needs no tree
         tree.template push<kLevels<kChunks>>(state);
         chunk += kChunks;
       } else {
