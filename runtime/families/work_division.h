@@ -159,12 +159,6 @@ inline constexpr PruneRule<View> kNoLaunchBounds{
     "registers are not scarce on this device", "the host device has no launch bounds",
     [](const View& view) { return view.min_blocks != kDefault && is_host(view.facts); }};
 
-/// For policies whose launch bounds are those of others.
-template <class View>
-inline constexpr PruneRule<View> kOneHalfIsOne{
-    "1024 threads are one block", "that is min_blocks=1",
-    [](const View& view) { return view.min_blocks == MinBlocks::one_half && view.block_threads >= 1024; }};
-
 /// The rules of both tables.
 template <class Rule, std::size_t kFirst, std::size_t kSecond>
 constexpr auto joined(const std::array<Rule, kFirst>& first, const std::array<Rule, kSecond>& second) {

@@ -31,13 +31,9 @@ struct View : PolicyView<CanonicalColumns> {
   std::int64_t width = at_least_one(std::min(columns, folds * axis.inner));  ///< of a tile
 };
 
-constexpr std::array<PruneRule<View>, 12> kRules{{
-    kOneHalfIsOne<View>,
+constexpr std::array<PruneRule<View>, 11> kRules{{
     {"launch bounds were not tried here", kNotMeasured,
-     [](const View& v) {
-       const bool may_be_half = is_by_chunk(v.problem) && !is_host(v.facts);
-       return v.min_blocks != MinBlocks::unset && !(v.min_blocks == MinBlocks::one_half && may_be_half);
-     }},
+     [](const View& v) { return v.min_blocks != MinBlocks::unset; }},
     {"the rows of a tile are not worth a memory transaction", kNotMeasured,
      [](const View& v) { return v.columns * v.element + kMaxAlignment < kLeastRowBytes; }},
     {"a thread's packs do not fit the registers", kNotMeasured,

@@ -26,7 +26,8 @@ struct View : PolicyView<CanonicalRows> {
 
 constexpr std::array<PruneRule<View>, 13> kRules{{
     kNoLaunchBounds<View, MinBlocks::one>,
-    kOneHalfIsOne<View>,
+    {"half of an SM's 2048 threads are one block of 1024", "that is min_blocks=1",
+     [](const View& v) { return v.min_blocks == MinBlocks::one_half && v.block_threads >= 1024; }},
     {"more warps gain nothing where loads are what threads wait for, and 64 registers hold one chunk", kNotMeasured,
      [](const View& v) {
        return v.min_blocks == MinBlocks::one_half && (!is_by_chunk(v.problem) || v.unroll > (v.is_by_lanes ? 4 : 1));

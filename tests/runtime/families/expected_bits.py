@@ -24,9 +24,9 @@ def hashed(i):
 def element(dtype, op, i):
     h = hashed(i)
     sign = -1.0 if h >> 31 else 1.0
-    if op == "logsumexp":  # quarters in [-16, 16), and 1024 each around 0, far above and far below
-        far = 300.0 if dtype == "f64" else 40.0
-        return (h >> 25) / 4 - 16 + (0.0, far, -far)[(i >> 10) % 3]
+    if op == "logsumexp":  # quarters, whose maxima are on both sides of where origins change, and 3 apart
+        most = (256.0 if dtype == "f64" else 32.0) * (-1 if dtype in ("f16", "f64") else 1)
+        return most + (h >> 25) / 4 - 31.75 + (0.0, 3.0, -3.0)[(i >> 10) % 3]
     if op == "product":  # near 1
         return sign * (1 + (h % 7 - 3) * 2.0**-7 if BYTES[dtype] == 2 else 1 + (h % 255 - 127) * 2.0**-21)
     digits = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}[dtype]

@@ -35,8 +35,9 @@ inline double expected_bits_element(const ReduceSpec& spec, std::uint32_t i) {
   const double sign = h >> 31 != 0 ? -1 : 1;
   const bool is_narrow = info(spec.dtype).size_bytes == 2;
   if (spec.op == ReduceOp::logsumexp) {
-    const double far = spec.dtype == DType::f64 ? 300 : 40;
-    return static_cast<double>(h >> 25) / 4 - 16 + std::array{0.0, far, -far}[(i >> 10) % 3];
+    const double size = spec.dtype == DType::f64 ? 256 : 32;
+    const double most = spec.dtype == DType::f16 || spec.dtype == DType::f64 ? -size : size;
+    return most + static_cast<double>(h >> 25) / 4 - 31.75 + std::array{0.0, 3.0, -3.0}[(i >> 10) % 3];
   }
   if (spec.op == ReduceOp::product) {
     const int steps = is_narrow ? static_cast<int>(h % 7) - 3 : static_cast<int>(h % 255) - 127;
