@@ -10,7 +10,7 @@ struct RowsArguments {
   void* out;
   void* workspace;
   unsigned long long rows, columns, pitch;
-  unsigned parts;           ///< blocks per row; of canonical_rows.cuh: spans
+  unsigned parts;           ///< blocks per row; of canonical_row_blocks.cuh: spans
   unsigned run_levels = 0;  ///< as in ReduceArguments
 };
 

@@ -81,7 +81,7 @@ __device__ Acc exponential_from(Acc lowest, Acc d) {
 template <class Acc>
 __device__ Acc canonical_exponential(Acc d) {
   using Math = CanonicalMath<Acc>;
-  // That of kLowest is 0, too.
+  // The exponential of kLowest is 0 already.
   return is_nan(d) ? d : rounded_product(exponential_from<Acc, Math::kLift>(Math::kLowest, d), Math::kLower);
 }
 /// exp(x) of x ≤ kMostNear, which is never subnormal, nor 0 or NaN.

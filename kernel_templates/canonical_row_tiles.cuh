@@ -7,7 +7,10 @@
 // of a tile have at most kTileElements elements.
 #pragma once
 
-#include "canonical_rows.cuh"
+#include "canonical_exponentials.cuh"
+#include "canonical_moments.cuh"
+#include "grid.cuh"
+#include "row_results.cuh"
 #include "row_words.cuh"
 #include "staged_run.cuh"
 

@@ -107,18 +107,18 @@ Unit CanonicalRows::unit() const {
                                    staged_tile().elements),
                    {entry("Kernel::reduce")});
   }
-  const std::string prologue = axis_prologue(problem, "canonical_rows.cuh");
   if (is_by_lanes)
     return unit_of(
-        prologue + fmt::format("using Kernel = hone::CanonicalRowLanes<Op, {}, {}, {}, {}, {}, {}, Out, {}>;\n"
-                               "static_assert(Kernel::kTileRows == {}, \"host and device disagree\");\n",
-                               block_threads, threads_per_row, unroll, rows_per_thread, pack, !reads_shifted,
-                               op_of(problem).outputs, tile_rows()),
+        axis_prologue(problem, "canonical_row_lanes.cuh") +
+            fmt::format("using Kernel = hone::CanonicalRowLanes<Op, {}, {}, {}, {}, {}, {}, Out, {}>;\n"
+                        "static_assert(Kernel::kTileRows == {}, \"host and device disagree\");\n",
+                        block_threads, threads_per_row, unroll, rows_per_thread, pack, !reads_shifted,
+                        op_of(problem).outputs, tile_rows()),
         {entry("Kernel::reduce")});
-  const std::string source = prologue + fmt::format(
-                                            "using Kernel = hone::CanonicalRowBlocks<Op, {}, {}, Out, {}>;\n"
-                                            "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
-                                            block_threads, unroll, op_of(problem).outputs, block_bytes);
+  const std::string source = axis_prologue(problem, "canonical_row_blocks.cuh") +
+                             fmt::format("using Kernel = hone::CanonicalRowBlocks<Op, {}, {}, Out, {}>;\n"
+                                         "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
+                                         block_threads, unroll, op_of(problem).outputs, block_bytes);
   if (scope == Scope::grid) return unit_of(source, {entry("Kernel::publish"), entry("Kernel::finish")});
   return unit_of(source, {entry(scope == Scope::warp ? "Kernel::reduce_by_warp" : "Kernel::reduce_by_block")});
 }

@@ -1,4 +1,4 @@
-// CanonicalRows: policies of reduce_rows with reproducible numerics (canonical_rows.cuh).
+// CanonicalRows: policies of reduce_rows with reproducible numerics (canonical_row_*.cuh).
 #pragma once
 
 #include <cstddef>

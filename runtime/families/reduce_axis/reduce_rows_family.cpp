@@ -236,7 +236,8 @@ const KernelFamily& reduce_rows_family() {
       FamilyTraits{.name = "reduce_rows",
                    .space = RowsPolicy::space(),
                    .extent_names = {"rows", "columns"},
-                   .kernels = {"reduce_rows.cuh", "staged_reduce.cuh", "canonical_rows.cuh", "canonical_row_tiles.cuh"}});
+                   .kernels = {"reduce_rows.cuh", "staged_reduce.cuh", "canonical_row_blocks.cuh",
+                               "canonical_row_lanes.cuh", "canonical_row_tiles.cuh"}});
   return family;
 }
 
