@@ -51,10 +51,27 @@ const std::vector<Input>& inputs() {
   return all;
 }
 
+/// The dtype of a reduction's result.
+template <class T>
+using ResultOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
 template <class T>
 Wide value_of(T x) {
   if constexpr (std::is_class_v<T>) return static_cast<float>(x);
   else return x;
+}
+template <class T>
+T element_of(double x) {
+  if constexpr (std::is_class_v<T>) return T(static_cast<float>(x));
+  else return static_cast<T>(x);
+}
+
+/// The unit in the last place of a result that is `exact`.
+template <class Result>
+Wide ulp_of(Wide exact) {
+  int exponent = 0;
+  std::frexp(exact, &exponent);
+  return std::ldexp(Wide{1}, exponent - std::numeric_limits<Result>::digits);
 }
 
 /// Neumaier's compensated sum in long double: its own error is far below an ulp of what is measured.
@@ -86,14 +103,13 @@ Result fast_result(Session& session, const ReduceSpec& spec, const std::vector<T
 /// One row: errors in ulp, and the bound of the canonical tree in the same unit.
 template <class T>
 void print_row(Session& session, ReduceOp op, const Input& input, std::int64_t n) {
-  using Result = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  using Result = ResultOf<T>;
   std::mt19937_64 random(static_cast<std::uint64_t>(n));
   std::vector<T> values(static_cast<std::size_t>(n));
   ExactSum sum, magnitude;
   Result plain = 0;
   for (T& each : values) {
-    if constexpr (std::is_class_v<T>) each = T(static_cast<float>(input.element(random)));
-    else each = static_cast<T>(input.element(random));
+    each = element_of<T>(input.element(random));
     const bool is_square = op == ReduceOp::sum_of_squares;
     const Wide x = value_of(each), term = is_square ? x * x : x;
     const auto rounded = static_cast<Result>(x);
@@ -106,10 +122,7 @@ void print_row(Session& session, ReduceOp op, const Input& input, std::int64_t n
   canonical_reduce(spec, {values.data()}, {}, n, &canonical);
   const Result fast = fast_result<T, Result>(session, spec, values);
 
-  const Wide exact = sum.value();
-  int exponent = 0;
-  std::frexp(exact, &exponent);
-  const Wide ulp = std::ldexp(Wide{1}, exponent - std::numeric_limits<Result>::digits);
+  const Wide exact = sum.value(), ulp = ulp_of<Result>(exact);
   const auto in_ulp = [&](Wide found) { return static_cast<double>(std::fabs(found - exact) / ulp); };
   const Wide unit = std::ldexp(Wide{1}, -std::numeric_limits<Result>::digits);
   const Wide k = std::ceil(std::log2(static_cast<Wide>(n))) + (op == ReduceOp::sum_of_squares ? 1 : 0);
@@ -128,14 +141,10 @@ void print_rows(Session& session, ReduceOp op) {
 /// largest element.
 template <class T>
 void print_logsumexp_row(Session& session, double center, std::int64_t n) {
-  using Result = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  using Result = ResultOf<T>;
   std::mt19937_64 random(static_cast<std::uint64_t>(n));
   std::vector<T> values(static_cast<std::size_t>(n));
-  for (T& each : values) {
-    const double x = center + 8 * uniform(random, -1);
-    if constexpr (std::is_class_v<T>) each = T(static_cast<float>(x));
-    else each = static_cast<T>(x);
-  }
+  for (T& each : values) each = element_of<T>(center + 8 * uniform(random, -1));
   Wide most = value_of(values[0]);
   for (const T x : values) most = std::max(most, value_of(x));
   ExactSum sum;
@@ -150,10 +159,7 @@ void print_logsumexp_row(Session& session, double center, std::int64_t n) {
   const Result fast = fast_result<T, Result>(session, spec, values), plain = static_cast<Result>(most) + std::log(loop);
 
   const Wide unit = std::ldexp(Wide{1}, -std::numeric_limits<Result>::digits), logarithm = std::log(sum.value());
-  const Wide exact = most + logarithm;
-  int exponent = 0;
-  std::frexp(exact, &exponent);
-  const Wide ulp = std::ldexp(unit, exponent);
+  const Wide exact = most + logarithm, ulp = ulp_of<Result>(exact);
   const auto in_ulp = [&](Wide found) { return static_cast<double>(std::fabs(found - exact) / ulp); };
   // Where the origin is not 0, differences of up to 16 from it are rounded.
   const Wide of_difference = std::fabs(most) > (std::is_same_v<T, double> ? 256 : 32) ? 16 : 0;
@@ -207,9 +213,7 @@ void print_softmax_row(Session& session, bool is_log, std::int64_t n) {
   const auto in_ulp = [&](const std::vector<T>& found) {
     Wide largest = 0;
     for (std::size_t i = 0; i < found.size(); ++i) {
-      int exponent = 0;
-      std::frexp(exact(i), &exponent);
-      const Wide ulp = std::ldexp(Wide{1}, exponent - std::numeric_limits<T>::digits);
+      const Wide ulp = ulp_of<T>(exact(i));
       largest = std::max(largest, std::fabs(found[i] - exact(i)) / ulp);
       const Wide d = std::fabs(static_cast<Wide>(values[i]) - most), y = std::fabs(exact(i));
       const Wide allowed = is_log ? 2 * unit * d + 4 * unit * logarithm + of_sum + of_weight + unit + unit * y

@@ -170,14 +170,13 @@ struct Canonical<LogSumExp<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChunk<Acc
   /// Relative to the largest element, the sum of that alone is 1 and its logarithm 0.
   template <class Out>
   static __device__ void write(State root, Index, Out* out) {
-    const Acc most = root.reference, of_most = is_near(most) ? near_exponential(most) : Acc(1);
+    const Acc most = root.reference, of_most = near_exponential(most - origin(most));
     const bool is_infinite = most == highest<Acc>() || most == lowest<Acc>();
     write_canonical(is_infinite ? most : rounded_sum(most, logarithm_of_normal(quotient(root.sum, of_most))), out);
   }
 
  private:
-  static __device__ bool is_near(Acc most) { return fabs(most) <= CanonicalMath<Acc>::kMostNear; }
-  static __device__ Acc origin(Acc most) { return is_near(most) ? Acc(0) : most; }
+  static __device__ Acc origin(Acc most) { return fabs(most) <= CanonicalMath<Acc>::kMostNear ? Acc(0) : most; }
   static __device__ Acc relative_to(Acc to, State state) {
     const Acc from = origin(state.reference);
     return rounded_product(state.sum, canonical_exponential(from == to ? Acc(0) : from - to));

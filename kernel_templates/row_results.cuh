@@ -23,7 +23,7 @@ class RowResults {
 
   /// All lanes of the group have the State; is_row: the row is there.
   __device__ void add(State state, unsigned long long row, bool is_row) {
-    if constexpr (kIsByChunk<Op> && kLanes > 1) {
+    if constexpr (kKeeps) {
       if (lane() == count_) {
         state_ = state;
         row_ = is_row ? row : kNone;
@@ -34,13 +34,14 @@ class RowResults {
     }
   }
   __device__ void flush() {
-    if constexpr (kIsByChunk<Op> && kLanes > 1) {
+    if constexpr (kKeeps) {
       if (lane() < count_ && row_ != kNone) write_row<Op, Out, kValues>(state_, all_, row_);
       count_ = 0;
     }
   }
 
  private:
+  static constexpr bool kKeeps = kIsByChunk<Op> && kLanes > 1;
   static constexpr unsigned long long kNone = ~0ull;
   static __device__ unsigned lane() { return threadIdx.x % kLanes; }
 

@@ -183,14 +183,13 @@ struct Exponentials {
   static std::array<A, 2> finish(const ReduceSpec&, const State& root) {
     const A largest = root.largest;
     if (std::isinf(largest)) return {largest};
-    return {largest + logarithm(root.sum / (is_near(largest) ? near_exponential(largest) : A(1)))};
+    return {largest + logarithm(root.sum / near_exponential(largest - origin(largest)))};
   }
 
  private:
   /// A NaN is the largest.
   static A larger(A a, A b) { return std::isnan(a) || a > b ? a : b; }
-  static bool is_near(A largest) { return std::fabs(largest) <= Constants<A>::kMostNear; }
-  static A origin(A largest) { return is_near(largest) ? A(0) : largest; }
+  static A origin(A largest) { return std::fabs(largest) <= Constants<A>::kMostNear ? A(0) : largest; }
 };
 
 /// A float from which rounding to fewer digits gives what rounding `x` would: inexact ones get an odd last digit.
