@@ -2,7 +2,8 @@
 //
 // Chunk after chunk of row after row takes the next slot of the ring, which has `slots` slots of `slot_packs` packs. A
 // part has `chunks` chunks, the same number in each row; those behind the end of a row are empty. If the ring has room
-// for `held_chunks` of them only, the others pass through a ring of `passing_slots` slots behind it, twice.
+// for `held_chunks` of them only, the others pass through a ring of `passing_slots` slots behind it. The last ones stay
+// there, one in each slot, and the others pass twice.
 #pragma once
 
 #include "bulk_copy.cuh"
@@ -175,6 +176,7 @@ struct HeldParts {
   }
 
   __device__ unsigned passing_chunks() const { return arguments.chunks - arguments.held_chunks; }
+  __device__ unsigned chunks_again() const { return passing_chunks() - arguments.passing_slots; }  ///< that pass twice
 
   /// Calls act(r, slot) for each row of group `turn`, where `slot` is that of its first chunk, and moves on.
   __device__ void for_rows(unsigned turn, const auto& act) const {
@@ -196,16 +198,20 @@ struct HeldParts {
     }
   }
 
-  /// The same for those that pass; if they are kReversed, the last comes first.
-  template <bool kReversed>
+  /// The same for those that pass, with their numbers; if kIsAgain, those that have stayed, and then the others, the last
+  /// one first.
+  template <bool kIsAgain>
   __device__ void for_passing_chunks(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
+    if (kIsAgain) slot.skip(arguments.passing_slots, chunks_again());  // copies of those that pass twice
 #pragma unroll 1
-    for (unsigned i = arguments.held_chunks; i < arguments.chunks; ++i) {
-      const unsigned c = kReversed ? arguments.chunks - 1 - (i - arguments.held_chunks) : i;
+    for (unsigned i = 0; i < passing_chunks(); ++i) {
+      unsigned c = arguments.held_chunks + i;
+      if (kIsAgain) c = i < arguments.passing_slots ? c + chunks_again() : arguments.chunks - 1 - i;
       const unsigned at = arguments.slots + slot.number;
-      act(landed_chunk(part, c, thread, at, slot.phase), at);
+      act(landed_chunk(part, c, thread, at, slot.phase), at, i);
       slot.advance(arguments.passing_slots);
     }
+    if (!kIsAgain) slot.skip(arguments.passing_slots, chunks_again());  // their second ones
   }
 
   __device__ void free(unsigned slot, unsigned thread) const {

@@ -13,10 +13,11 @@
 //   writes     another group writes the row from shared memory, and so frees its chunks
 //
 // Where a part is longer than the ring, its last chunks pass through slots of their own. They are copied behind the
-// others and freed when they are added up; once the row's State is known they are copied again, the last first, from L2
-// as far as it has them, and written before those that are held. Copies ask L2 to evict first what is read for the last
-// time. A group writes row r before any chunk of row r + 1 takes a slot that it held, so a sum never waits for a chunk
-// that is to pass while an earlier one has yet to land in its slot. There is one group of each kind then.
+// others, and freed when they are added up, but for the last ones, one in each slot: these stay. Once the row's State is
+// known and a slot is written, one of the others is copied again, the last first, from L2 as far as it has them. Held
+// chunks are written behind them. Copies ask L2 to evict first what is read for the last time. A group writes row r
+// before any chunk of row r + 1 takes a slot that it held, so a sum never waits for a chunk that is to pass while an
+// earlier one has yet to land in its slot. There is one group of each kind then.
 //
 // kTurns groups of each of these two kinds take rows in turn, so that what a group does once a row (waiting for it,
 // folding a warp) takes no time from the others. The ring has room for as many parts. A group does not wait for the
@@ -88,11 +89,11 @@ struct RowHeld : HeldAgain<Kernel, kThreads, kTurns, kTile> {
       auto sums = Kernel::sums_of_part(part.row, r, all);
       const auto add = [&](const Chunk& chunk, unsigned) { Kernel::template add_held<kTile>(sums, chunk, all); };
       this->for_held_chunks(slot, part, thread, add);
-      this->template for_passing_chunks<false>(passing, part, thread, [&](const Chunk& chunk, unsigned of_slot) {
+      const auto add_and_free = [&](const Chunk& chunk, unsigned of_slot, unsigned number) {
         add(chunk, of_slot);
-        this->free(of_slot, thread);
-      });
-      passing.skip(arguments.passing_slots, this->passing_chunks());  // which are written
+        if (number < this->chunks_again()) this->free(of_slot, thread);
+      };
+      this->template for_passing_chunks<false>(passing, part, thread, add_and_free);
       const auto share = Order::in_all_lanes(Kernel::state_of(sums, all), all);
       __syncwarp();
       if (thread % kWarpThreads == 0) {
@@ -149,8 +150,7 @@ struct RowHeld : HeldAgain<Kernel, kThreads, kTurns, kTile> {
       }
       const auto results = results_of(of_row, r % kMostRows);
       if (!is_again) part.row.write_singles(results);
-      passing.skip(arguments.passing_slots, this->passing_chunks());  // which are added up
-      const auto write = [&](const Chunk& chunk, unsigned of_slot) {
+      const auto write = [&](const Chunk& chunk, unsigned of_slot, unsigned = 0) {
         if (!is_again) Kernel::template write_held<kTile>(chunk, results);
         this->free(of_slot, thread);
       };

@@ -62,9 +62,8 @@ std::int64_t HeldParts::slot_packs(std::int64_t ring_bytes) const {
 }
 
 std::int64_t HeldParts::most_passing_packs(std::int64_t ring_bytes) const {
-  if (!is_of_tree()) return 2 * 13 * 32;
-  const std::int64_t third = (ring_bytes / (3 * kPackBytes) - padding_packs) / kTreeChunkPacks * kTreeChunkPacks;
-  return std::clamp(third, kTreeChunkPacks, kChunkPacks);
+  const std::int64_t third = (ring_bytes / (3 * kPackBytes) - padding_packs) / unit_packs * unit_packs;
+  return std::clamp(third, unit_packs, 13 * kTreeChunkPacks);
 }
 
 Reason HeldRows::is_valid(const DeviceFacts& facts, std::int64_t rows, std::int64_t state_bytes) const {

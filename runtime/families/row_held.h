@@ -61,10 +61,10 @@ struct HeldParts {
   }
 
  private:
-  /// Packs of a chunk, at most, where some chunks are read twice: of whole lines, two for each thread of a group of 13
-  /// warps, which a block of 1024 threads has, because 4 rows of 2^24 f16 take softmax 120.5 µs so, and 123.6 by 1000
-  /// packs. Warps take chunks of a tree, not packs, and 4 rows of 2^24 f16 take 138.4 µs by 1024 packs and 142.3 by 896
-  /// (H100, CUDA 13.0, 2026-11-27); a small ring has three such chunks, too.
+  /// Packs of a chunk, at most, where some pass: of whole units, so that the ring has room for three. For a group of 13
+  /// warps, which a block of 1024 threads has, four of each thread, or a chunk of a tree of each warp: 4 rows of 2^24 f32
+  /// take softmax 186 µs so, and 196 by half of it; reproducible softmax takes 195 µs, and 206 by eight chunks of a tree
+  /// (H200, CUDA 13.0, 2026-11-28).
   std::int64_t most_passing_packs(std::int64_t ring_bytes) const;
 };
 
@@ -77,10 +77,10 @@ struct HeldRows {
 
   static constexpr std::int64_t kPackBytes = HeldParts::kPackBytes, kChunkPacks = HeldParts::kChunkPacks;
 
-  /// Slots that chunks which are read twice pass through.
+  /// Slots that chunks pass through; the last ones, one in each slot, are read once.
   static constexpr std::int64_t kPassingSlots = 3;
 
-  /// The loads that a block has in flight.
+  /// The loads that a block has in flight where no chunks pass.
   static constexpr std::int64_t kInFlightBytes = 50 * 1024;
 
   /// The static shared memory of a block, at most: mbarriers; what its warps found of each row in the ring; nodes of a
@@ -107,11 +107,13 @@ struct HeldRows {
   std::int64_t slot_bytes = parts.slot_bytes(slot_packs);
   std::int64_t slots = std::min({ring_bytes / slot_bytes, kMostRows * chunks, kMostSlots});
 
-  /// Chunks of a part that are held until they are written; the others pass through slots of their own, twice.
+  /// Chunks of a part that are held until they are written; the others pass through slots of their own.
   std::int64_t passing_slots = slots < chunks ? std::clamp<std::int64_t>(slots - 1, 0, kPassingSlots) : 0;
   std::int64_t held_slots = slots - passing_slots;
   std::int64_t held_chunks = std::min(held_slots, chunks);
-  std::int64_t in_flight = std::clamp<std::int64_t>(kInFlightBytes / slot_bytes, 1, at_least_one(most_in_flight()));
+  std::int64_t in_flight =
+      passing_slots > 0 ? passing_slots
+                        : std::clamp<std::int64_t>(kInFlightBytes / slot_bytes, 1, at_least_one(most_in_flight()));
 
   /// A block keeps the sums of the tree's chunks of so many rows.
   std::int64_t kept_rows() const { return are_held_whole() ? parts.kept_rows(slots * slot_packs) : 1; }
@@ -120,7 +122,6 @@ struct HeldRows {
   /// landed: its own earlier chunks have, and what is copied more than in_flight before the last of these. Where a slot
   /// belongs to different groups in turn, that has to be enough.
   std::int64_t most_in_flight() const {
-    if (passing_slots > 0) return passing_slots;
     return row_groups == 1 || slots % (row_groups * chunks) == 0 ? slots : slots - (row_groups - 1) * chunks - 1;
   }
 
