@@ -122,6 +122,7 @@ struct StagedTile {
   std::int64_t elements = bytes() / element_bytes(problem);
 
   std::int64_t bytes() const { return std::int64_t{block_threads} * packs * kMaxAlignment; }
+  /// Slices of a tile. Reproducible rows are fewer than have room, where these are whole turns of all groups of lanes.
   std::int64_t slices(const AxisLayout& layout) const;
   std::int64_t tiles(const AxisLayout& layout) const;
 

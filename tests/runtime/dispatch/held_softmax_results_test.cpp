@@ -69,7 +69,8 @@ TEST_F(HeldSoftmaxResults, RowsThatAreHeldInPartAreRight) {
   };
   verify_rows({}, 3, 32, 64);                            // a chunk more than they hold
   verify_rows({.dtype = DType::f16}, 3, 33, 1, {3, 2});  // rows begin anywhere
-  verify_rows({}, 7, 45, 5);                             // most of a row is read twice
+  verify_rows({}, 7, 45, 5);                             // half of a row is read twice
+  verify_rows({.dtype = DType::f16}, 2, 120, 8);         // most of it
   verify_rows({.dtype = DType::f64, .result = DType::bf16}, 2, 50, 3);
 }
 
@@ -87,6 +88,7 @@ TEST_F(HeldSoftmaxResults, ReproducibleRowsAreRight) {
   // All but the sums' room of a ring.
   verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(2, blocks * 15 * 1024 - 80));
   verify_reproducible({.scale = -300}, SoftmaxShape::rows(2, blocks * 10000));  // held in part
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(2, blocks * 48 * 1024));  // most is read twice
   const std::int64_t few = blocks * 6000, more = blocks * 20000;
   verify_reproducible({.dtype = DType::f64, .result = DType::f32},
                       SoftmaxShape::rows(2, few + 1, {few + 4, few + 8}));

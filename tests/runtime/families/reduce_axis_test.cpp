@@ -351,6 +351,19 @@ TEST(ReduceAxisFamilies, PacksAreRealignedWhereRowsBeginAnywhereAndFewThreadsSha
       Names("registers"));
 }
 
+TEST(ReduceAxisFamilies, StagedTilesOfReproducibleRowsAreWholeTurnsWhereThatCostsLittle) {
+  const auto slices = [](Numerics numerics, std::int64_t columns, int lanes, int packs) {
+    const Problem problem = reduce_rows_problem({.numerics = numerics}, {1000, columns});
+    const StagedTile tile{problem, 256, lanes, packs};
+    return tile.slices(AxisLayout::of_rows(problem));
+  };
+  EXPECT_EQ(slices(Numerics::reproducible, 100, 16, 8), 80);  // 81 have room, for 16 groups
+  EXPECT_EQ(slices(Numerics::reproducible, 100, 16, 4), 40);  // 32 would be too few
+  EXPECT_EQ(slices(Numerics::reproducible, 100, 2, 8), 81);   // of 128 at once
+  EXPECT_EQ(slices(Numerics::reproducible, 8192, 32, 8), 1);
+  EXPECT_EQ(slices(Numerics::fast, 100, 16, 8), 81);
+}
+
 TEST(ReduceAxisFamilies, VerifyTellsRightFromWrongAndWhere) {
   for (const Problem& problem : {rows(1000, 700), rows(5, 300000), rows(300, 7, 9), columns({1, 700, 1000}),
                                  columns({1, 300000, 3}), columns({20, 30, 5, 8})}) {
