@@ -20,7 +20,7 @@ struct RmsNormArguments {
   unsigned slots;         ///< of row_held.cuh: places of a ring
   unsigned slot_packs;    ///< packs of each
   unsigned part_packs;    ///< of a row that a block holds
-  unsigned held_chunks;   ///< chunks of a part that are held; the others are read twice
+  unsigned held_chunks;   ///< chunks of a part that are held; most others are read twice
   unsigned passing_slots; ///< places, behind those of the ring, that they pass through
   void* workspace;        ///< of rms_norm_chunks.cuh and row_held.cuh
 };

@@ -29,7 +29,7 @@ struct SoftmaxArguments {
   unsigned slots = 0;         ///< of row_held.cuh: places of a ring
   unsigned slot_packs = 0;    ///< packs of each
   unsigned part_packs = 0;    ///< of a row that a block holds
-  unsigned held_chunks = 0;   ///< chunks of a part that are held; the others are read twice
+  unsigned held_chunks = 0;   ///< chunks of a part that are held; most others are read twice
   unsigned passing_slots = 0; ///< places, behind those of the ring, that they pass through
 };
 

@@ -196,7 +196,7 @@ inline constexpr std::array<PruneRule<View>, 6> kHeldRules{{
      [](const View& v) {
        if (!v.is_held()) return false;
        const HeldRows held = v.held_rows_of_all_sms();
-       return 8 * held.held_chunks < held.chunks;
+       return 8 * held.slots < held.chunks;
      }},
 }};
 
