@@ -19,10 +19,11 @@ struct HeldCopies : HeldParts<Kernel, kThreads, kTurns> {
 
     __device__ bool is_held() const { return number < arguments.held_chunks; }
     __device__ bool is_again() const { return number >= arguments.chunks; }
-    __device__ unsigned chunks_once() const { return arguments.chunks - arguments.passing_slots; }  ///< that stay apart
-    __device__ bool is_last_use() const { return is_held() || number >= chunks_once(); }
+    /// Of the chunks that pass, the first one that stays in its slot.
+    __device__ unsigned first_staying() const { return arguments.chunks - arguments.passing_slots; }
+    __device__ bool is_last_use() const { return is_held() || number >= first_staying(); }
     __device__ unsigned chunk() const {
-      return is_again() ? chunks_once() - 1 - (number - arguments.chunks) : number;
+      return is_again() ? first_staying() - 1 - (number - arguments.chunks) : number;
     }
     __device__ unsigned slot() const { return is_held() ? held.number : arguments.slots + passing.number; }
     __device__ unsigned phase() const { return is_held() ? held.phase : passing.phase; }
@@ -31,7 +32,7 @@ struct HeldCopies : HeldParts<Kernel, kThreads, kTurns> {
     __device__ bool advance() {
       if (is_held()) held.advance(arguments.slots);
       else passing.advance(arguments.passing_slots);
-      if (++number < arguments.chunks + chunks_once() - arguments.held_chunks) return false;
+      if (++number < arguments.chunks + first_staying() - arguments.held_chunks) return false;
       number = 0;
       return true;
     }

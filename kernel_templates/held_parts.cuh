@@ -198,8 +198,8 @@ struct HeldParts {
     }
   }
 
-  /// The same for those that pass, with their numbers; if kIsAgain, those that have stayed, and then the others, the last
-  /// one first.
+  /// The same for those that pass, of which it frees those that are to pass again; if kIsAgain, for those that have
+  /// stayed, and then the others, the last one first, and it frees none.
   template <bool kIsAgain>
   __device__ void for_passing_chunks(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
     if (kIsAgain) slot.skip(arguments.passing_slots, chunks_again());  // copies of those that pass twice
@@ -208,7 +208,8 @@ struct HeldParts {
       unsigned c = arguments.held_chunks + i;
       if (kIsAgain) c = i < arguments.passing_slots ? c + chunks_again() : arguments.chunks - 1 - i;
       const unsigned at = arguments.slots + slot.number;
-      act(landed_chunk(part, c, thread, at, slot.phase), at, i);
+      act(landed_chunk(part, c, thread, at, slot.phase), at);
+      if (!kIsAgain && i < chunks_again()) free(at, thread);
       slot.advance(arguments.passing_slots);
     }
     if (!kIsAgain) slot.skip(arguments.passing_slots, chunks_again());  // their second ones

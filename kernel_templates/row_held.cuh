@@ -89,11 +89,7 @@ struct RowHeld : HeldAgain<Kernel, kThreads, kTurns, kTile> {
       auto sums = Kernel::sums_of_part(part.row, r, all);
       const auto add = [&](const Chunk& chunk, unsigned) { Kernel::template add_held<kTile>(sums, chunk, all); };
       this->for_held_chunks(slot, part, thread, add);
-      const auto add_and_free = [&](const Chunk& chunk, unsigned of_slot, unsigned number) {
-        add(chunk, of_slot);
-        if (number < this->chunks_again()) this->free(of_slot, thread);
-      };
-      this->template for_passing_chunks<false>(passing, part, thread, add_and_free);
+      this->template for_passing_chunks<false>(passing, part, thread, add);
       const auto share = Order::in_all_lanes(Kernel::state_of(sums, all), all);
       __syncwarp();
       if (thread % kWarpThreads == 0) {
@@ -150,7 +146,7 @@ struct RowHeld : HeldAgain<Kernel, kThreads, kTurns, kTile> {
       }
       const auto results = results_of(of_row, r % kMostRows);
       if (!is_again) part.row.write_singles(results);
-      const auto write = [&](const Chunk& chunk, unsigned of_slot, unsigned = 0) {
+      const auto write = [&](const Chunk& chunk, unsigned of_slot) {
         if (!is_again) Kernel::template write_held<kTile>(chunk, results);
         this->free(of_slot, thread);
       };
