@@ -59,6 +59,43 @@ struct HeldRow {
   }
 };
 
+/// The HeldRow of a warp of several that share a row. Most of them have all elements that they can hold, and need no
+/// checks.
+template <class Types, unsigned kUnroll, unsigned kChunks>
+struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
+  using Any = HeldRow<Types, kWarpThreads, kUnroll, kChunks>;
+  using Whole = HeldRow<Types, kWarpThreads, kUnroll, kChunks, true>;
+  using typename Any::Acc, typename Any::In, typename Any::Out;
+  using Any::held, Any::place;
+
+  template <class AnyPowers>
+  __device__ void load(const In* in, const AnyPowers& powers) {
+    if (!is_whole()) return Any::load(in, powers);
+    Whole whole{place};
+    whole.load(in, powers);
+    held.take(whole.held);
+  }
+  template <class AnyPowers>
+  __device__ Acc sum(const AnyPowers& powers) {
+    if (!is_whole()) return Any::sum(powers);
+    Whole whole{place};
+    whole.held.take(held);
+    const Acc sum = whole.sum(powers);
+    held.take(whole.held);
+    return sum;
+  }
+  template <class Weight>
+  __device__ void store(const In* in, Out* out, const Weight& weight, const SoftmaxNorm<Acc>& norm) const {
+    if (!is_whole()) return Any::store(in, out, weight, norm);
+    Whole whole{place};
+    whole.held.take(held);
+    whole.store(in, out, weight, norm);
+  }
+
+ private:
+  __device__ bool is_whole() const { return place.columns == kWarpThreads * kUnroll * Types::kPack; }
+};
+
 /// The grid-stride loop is over tiles of as many rows as a block has groups of lanes, times kRows. A group loads all of
 /// its rows before it computes any, if they have kWholeUnroll whole packs of each lane; else as many as it can hold.
 template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows, unsigned kWholeUnroll>
@@ -108,8 +145,8 @@ template <class Types, unsigned kBlockThreads, unsigned kChunks, unsigned kClust
 struct CanonicalSoftmaxBlock {
   static constexpr unsigned kElements = kChunkElements<typename Types::In>;
   static constexpr unsigned kHeldColumns = kBlockThreads / kWarpThreads * kChunks * kElements * kClusterBlocks;
-  template <bool kIsWhole>
-  using Row = HeldRow<Types, kWarpThreads, kChunks * kElements / (kWarpThreads * Types::kPack), kChunks, kIsWhole>;
+  static constexpr unsigned kUnroll = kChunks * kElements / (kWarpThreads * Types::kPack);
+  using Part = HeldPart<Types, kUnroll, kChunks>;
 
   using CombineRow = CombineSoftmax<Types, kBlockThreads, kClusterBlocks, Exchange::receipts>;
   using Arguments = typename Types::Arguments;
@@ -126,8 +163,7 @@ struct CanonicalSoftmaxBlock {
     const auto last = static_cast<unsigned>(all.columns < behind ? all.columns : behind);
     const unsigned columns = last < first ? 0 : last - first;
     const RowPart<typename Types::Acc> part{columns, all.scale.factor, all.input};
-    if (Types::kIsAligned && all.columns == kHeldColumns) write_rows(Row<true>{part}, all, first, combine);
-    else if (run <= kChunks) write_rows(Row<false>{part}, all, first, combine);
+    if (run <= kChunks) write_rows(Part{{part}}, all, first, combine);
     else write_rows(LongRow<Types>{part, {}}, all, first, combine);
   }
 

@@ -17,6 +17,18 @@ struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere> {
 
   Acc weights[kUnroll][kPack];  ///< with kKeepsWeights; else results are made of the packs, which need fewer registers
 
+  /// Has what another has, in which there may be elements that are not there, or not.
+  template <bool kAreOthersThere>
+  __device__ void take(const HeldChunks<Types, kLanes, kUnroll, kChunks, kKeepsWeights, kAreOthersThere>& other) {
+    this->before = other.before;
+#pragma unroll
+    for (unsigned u = 0; u < kUnroll; ++u) {
+      this->packs[u] = other.packs[u];
+#pragma unroll
+      for (unsigned e = 0; e < kPack; ++e) weights[u][e] = other.weights[u][e];
+    }
+  }
+
   /// The leaves of the trees of the chunks, folded as far as they are in one lane. Weights are kept, and folded in the
   /// end; where they are not, each is added where it is computed, so that few registers hold weights.
   template <class AnyPowers>
