@@ -36,6 +36,7 @@ inline void arrive_with_bulk_copy(void* to, const void* from, unsigned bytes, un
 }
 inline void publish_mbarriers() {}
 inline void fence_before_bulk_copies() {}
+inline void prefetch_to_l2(const void*, unsigned) {}
 
 #else
 
@@ -76,6 +77,20 @@ __device__ inline void arrive_with_bulk_copy(void* to, const void* from, unsigne
           "r"(shared_address(to)),
       "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(barrier)), "l"(l2_policy)
       : "memory");
+}
+
+/// Starts to bring so many bytes into L2, but for parts of 16 bytes at their ends. Devices without bulk copies do
+/// nothing.
+__device__ inline void prefetch_to_l2(const void* from, unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+  const auto first = reinterpret_cast<unsigned long long>(from), begin = (first + 15) / 16 * 16;
+  const unsigned long long end = (first + bytes) / 16 * 16;
+  if (begin < end)
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(
+                     reinterpret_cast<const void*>(begin))),
+                 "r"(static_cast<unsigned>(end - begin))
+                 : "memory");
+#endif
 }
 
 #endif

@@ -17,6 +17,7 @@
 // arrays, or, without Types::kIsAligned, anywhere; what lanes or shared memory hold is whole rows; kChunks · kPack ≤ 32.
 #pragma once
 
+#include "bulk_copy.cuh"
 #include "canonical_softmax_long.cuh"
 #include "canonical_softmax_write.cuh"
 
@@ -74,6 +75,10 @@ struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
     Whole whole{place};
     whole.load(in, powers);
     held.take(whole.held);
+  }
+  /// For a row that is loaded later.
+  __device__ void prefetch(const In* in) const {
+    if (threadIdx.x % kWarpThreads == 0) prefetch_to_l2(in, place.columns * sizeof(In));
   }
   template <class AnyPowers>
   __device__ Acc sum(const AnyPowers& powers) {
@@ -171,8 +176,11 @@ struct CanonicalSoftmaxBlock {
   template <class AnyRow>
   static __device__ void write_rows(AnyRow part, const Arguments& all, unsigned first, CombineRow combine) {
     const typename Types::GuessedPowers guessed{all.guessed, all.scale.factor};
-    for (unsigned long long row = blockIdx.x / kClusterBlocks; row < all.rows; row += gridDim.x / kClusterBlocks) {
+    const unsigned stride = gridDim.x / kClusterBlocks;
+    for (unsigned long long row = blockIdx.x / kClusterBlocks; row < all.rows; row += stride) {
       part.load(softmax_input<Types>(all, row) + first, guessed);
+      if constexpr (kSame<AnyRow, Part>)
+        if (row + stride < all.rows) part.prefetch(softmax_input<Types>(all, row + stride) + first);
       write_row(part, softmax_input<Types>(all, row) + first, softmax_output<Types>(all, row) + first, combine,
                 guessed);
     }
