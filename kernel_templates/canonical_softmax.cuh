@@ -7,7 +7,8 @@
 //                           a few chunks if they are a warp.
 //   CanonicalSoftmaxBlock   the warps of a block, or of a cluster, hold a row in registers. They share its chunks
 //                           evenly: each takes 2^run_levels of them, and a block arguments.chunks. Where those are more
-//                           than kChunks, the row is read twice.
+//                           than kChunks, the row is read twice. Some of the weights may be in shared memory, for which
+//                           a launch has Part::kSmemBytes for each warp.
 //   CanonicalSoftmaxShared  (canonical_softmax_shared.cuh) a warp, a block or a cluster holds a row in shared memory.
 //   CanonicalSoftmaxRing    (canonical_softmax_ring.cuh) the same, and the next row is copied there meanwhile.
 //   CanonicalSoftmaxHeld    (canonical_softmax_held.cuh) a grid holds rows in shared memory, or as much as it can.
@@ -20,6 +21,7 @@
 #include "bulk_copy.cuh"
 #include "canonical_softmax_long.cuh"
 #include "canonical_softmax_write.cuh"
+#include "dynamic_smem.cuh"
 
 namespace hone {
 
@@ -61,13 +63,15 @@ struct HeldRow {
 };
 
 /// The HeldRow of a warp of several that share a row. Most of them have all elements that they can hold, and need no
-/// checks.
-template <class Types, unsigned kUnroll, unsigned kChunks>
+/// checks. The weights of its first kInShared chunks are in shared memory.
+template <class Types, unsigned kUnroll, unsigned kChunks, unsigned kInShared>
 struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
   using Any = HeldRow<Types, kWarpThreads, kUnroll, kChunks>;
   using Whole = HeldRow<Types, kWarpThreads, kUnroll, kChunks, true>;
   using typename Any::Acc, typename Any::In, typename Any::Out;
   using Any::held, Any::place;
+  static constexpr unsigned kPack = Types::kPack, kPacksInShared = kUnroll / kChunks * kInShared;
+  static constexpr unsigned kSmemBytes = kPacksInShared * kPack * sizeof(Acc) * kWarpThreads;  ///< of a warp
 
   template <class AnyPowers>
   __device__ void load(const In* in, const AnyPowers& powers) {
@@ -82,23 +86,42 @@ struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
   }
   template <class AnyPowers>
   __device__ Acc sum(const AnyPowers& powers) {
-    if (!is_whole()) return Any::sum(powers);
-    Whole whole{place};
-    whole.held.take(held);
-    const Acc sum = whole.sum(powers);
-    held.take(whole.held);
+    if (!is_whole()) return sum_of(held, powers);
+    typename Whole::Held whole;
+    whole.take(held);
+    const Acc sum = sum_of(whole, powers);
+    held.take(whole);
     return sum;
   }
   template <class Weight>
-  __device__ void store(const In* in, Out* out, const Weight& weight, const SoftmaxNorm<Acc>& norm) const {
-    if (!is_whole()) return Any::store(in, out, weight, norm);
-    Whole whole{place};
-    whole.held.take(held);
-    whole.store(in, out, weight, norm);
+  __device__ void store(const In*, Out* out, const Weight& weight, const SoftmaxNorm<Acc>& norm) const {
+    if (is_whole()) store_of<typename Whole::Held>(out, weight, norm);
+    else store_of<typename Any::Held>(out, weight, norm);
   }
 
  private:
-  __device__ bool is_whole() const { return place.columns == kWarpThreads * kUnroll * Types::kPack; }
+  using Kept = KeptPacks<Types>;
+
+  __device__ bool is_whole() const { return place.columns == kWarpThreads * kUnroll * kPack; }
+  static __device__ Kept kept() { return Kept(dynamic_smem + threadIdx.x / kWarpThreads * kSmemBytes); }
+
+  template <class AnyHeld, class AnyPowers>
+  __device__ Acc sum_of(AnyHeld& any, const AnyPowers& powers) const {
+    Acc values[kChunks * kPack];
+    any.template weigh<kInShared>(values, place.columns, powers, [&](unsigned u, const Acc (&weights)[kPack]) {
+      if constexpr (kInShared > 0) kept().keep(u, any.packs[u], weights);
+    });
+    return fold_lanes<CanonicalSum<Acc>, kPack, kChunks, kWarpThreads>(values);
+  }
+
+  template <class AnyHeld, class Weight>
+  __device__ void store_of(Out* out, const Weight& weight, const SoftmaxNorm<Acc>& norm) const {
+    AnyHeld any;
+    any.take(held);
+    any.store(out, place.columns, weight, norm, [&](unsigned u) {
+      if (u < kPacksInShared) kept().take(u, any);
+    });
+  }
 };
 
 /// The grid-stride loop is over tiles of as many rows as a block has groups of lanes, times kRows. A group loads all of
@@ -146,12 +169,17 @@ struct CanonicalSoftmaxLanes {
   }
 };
 
+/// Of kChunks chunks that a warp holds, those whose weights are in shared memory. Registers hold the packs of two chunks
+/// of 16-bit elements, but not the weights, if half of an SM's threads are resident.
+template <class Types, unsigned kChunks>
+constexpr unsigned kChunksInShared = !Types::kLog && sizeof(typename Types::In) == 2 && kChunks == 2 ? 1 : 0;
+
 template <class Types, unsigned kBlockThreads, unsigned kChunks, unsigned kClusterBlocks>
 struct CanonicalSoftmaxBlock {
   static constexpr unsigned kElements = kChunkElements<typename Types::In>;
   static constexpr unsigned kHeldColumns = kBlockThreads / kWarpThreads * kChunks * kElements * kClusterBlocks;
   static constexpr unsigned kUnroll = kChunks * kElements / (kWarpThreads * Types::kPack);
-  using Part = HeldPart<Types, kUnroll, kChunks>;
+  using Part = HeldPart<Types, kUnroll, kChunks, kChunksInShared<Types, kChunks>>;
 
   using CombineRow = CombineSoftmax<Types, kBlockThreads, kClusterBlocks, Exchange::receipts>;
   using Arguments = typename Types::Arguments;

@@ -1,4 +1,5 @@
-// HeldChunks: the part of a row that a lane holds in registers for canonical_softmax.cuh.
+// HeldChunks: the part of a row that a lane holds in registers for canonical_softmax.cuh; and KeptPacks, what it keeps in
+// shared memory.
 #pragma once
 
 #include "canonical_softmax_packs.cuh"
@@ -30,16 +31,19 @@ struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere> {
   }
 
   /// The leaves of the trees of the chunks, folded as far as they are in one lane. Weights are kept, and folded in the
-  /// end; where they are not, each is added where it is computed, so that few registers hold weights.
-  template <class AnyPowers>
-  __device__ void weigh(Acc (&values)[kChunks * kPack], unsigned columns, const AnyPowers& powers) {
+  /// end; where they are not, as in the first kPassing chunks, each is added where it is computed, so that few registers
+  /// hold weights, and keep(u, weights) is called for those of pack u.
+  template <unsigned kPassing = 0, class AnyPowers>
+  __device__ void weigh(Acc (&values)[kChunks * kPack], unsigned columns, const AnyPowers& powers, const auto& keep) {
 #pragma unroll
     for (unsigned k = 0; k < kChunks; ++k) {
       const unsigned begin = k * kUnrollOfChunk;
       Acc of_chunk[kPack];
-      if constexpr (!kKeepsWeights) {
-        fold_packs(of_chunk,
-                   [&](unsigned u, Acc (&of_pack)[kPack]) { weigh_pack(of_pack, begin + u, columns, powers); });
+      if (!kKeepsWeights || k < kPassing) {
+        fold_packs(of_chunk, [&](unsigned u, Acc (&of_pack)[kPack]) {
+          weigh_pack(of_pack, begin + u, columns, powers);
+          keep(begin + u, of_pack);
+        });
       } else {
 #pragma unroll
         for (unsigned u = begin; u < begin + kUnrollOfChunk; ++u) weigh_pack(weights[u], u, columns, powers);
@@ -51,6 +55,10 @@ struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere> {
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e) values[k * kPack + e] = of_chunk[e];
     }
+  }
+  template <class AnyPowers>
+  __device__ void weigh(Acc (&values)[kChunks * kPack], unsigned columns, const AnyPowers& powers) {
+    weigh(values, columns, powers, [](unsigned, const Acc (&)[kPack]) {});
   }
 
   /// The weights of pack u: zeros if no lane has an element of it.
@@ -97,6 +105,39 @@ struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere> {
   __device__ void store(Out* first, unsigned columns, const Weight& weight, const SoftmaxNorm<Acc>& norm) const {
     store(first, columns, weight, norm, [](unsigned) {});
   }
+};
+
+/// The weights of packs, or their elements for the logarithm, in shared memory. They are in pieces of 16 bytes, which
+/// the lanes of a warp have side by side, so that there are no bank conflicts. No lane reads what another one kept.
+template <class Types>
+struct KeptPacks {
+  using Acc = typename Types::Acc;
+  static constexpr unsigned kPack = Types::kPack, kMostOfPiece = 16 / sizeof(Acc);
+  static constexpr unsigned kOfPiece = kPack < kMostOfPiece ? kPack : kMostOfPiece;
+  static constexpr unsigned kPieces = Types::kLog ? 1 : kPack / kOfPiece;  ///< of a pack
+  using Piece = typename Select<Types::kLog, typename Types::InPack, Pack<Acc, kOfPiece>>::type;
+
+  Piece* of_lane;
+
+  __device__ explicit KeptPacks(void* of_warp) : of_lane(static_cast<Piece*>(of_warp) + threadIdx.x % kWarpThreads) {}
+
+  __device__ void keep(unsigned u, const typename Types::InPack& pack, const Acc (&weights)[kPack]) const {
+    unrolled<kPieces>([&](unsigned p) {
+      if constexpr (Types::kLog) *piece(u, p) = pack;
+      else *piece(u, p) = Piece::of([&](unsigned e) { return weights[p * kOfPiece + e]; });
+    });
+  }
+  template <class AnyChunks>
+  __device__ void take(unsigned u, AnyChunks& chunks) const {
+    unrolled<kPieces>([&](unsigned p) {
+      const Piece kept = *piece(u, p);
+      if constexpr (Types::kLog) chunks.packs[u] = kept;
+      else unrolled<kOfPiece>([&](unsigned e) { chunks.weights[u][p * kOfPiece + e] = kept[e]; });
+    });
+  }
+
+ private:
+  __device__ Piece* piece(unsigned u, unsigned p) const { return of_lane + (u * kPieces + p) * kWarpThreads; }
 };
 
 }  // namespace hone

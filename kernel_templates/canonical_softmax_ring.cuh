@@ -69,12 +69,8 @@ class CanonicalSoftmaxRing {
   using Largest = ExtremeElement<true, Acc, In>;
   using Mask = PackMask<InPack>;
   static constexpr unsigned kOfLanePacks = kChunkPacks / kWarpThreads;
-  static constexpr unsigned kMostOfPiece = 16 / sizeof(Acc), kOfPiece = kPack < kMostOfPiece ? kPack : kMostOfPiece;
-
-  /// A chunk is kept in pieces of 16 bytes. Lanes have them side by side, so that there are no bank conflicts.
-  using Piece = typename Select<Types::kLog, InPack, Pack<Acc, kOfPiece>>::type;
-  static constexpr unsigned kPieces = Types::kLog ? 1 : kPack / kOfPiece;  ///< of a pack
-  static constexpr unsigned kStep = kKeptBytes / sizeof(Piece) * kWarps;   ///< from a chunk of a warp to its next one
+  using Kept = KeptPacks<Types>;
+  static constexpr unsigned kStep = kKeptBytes / sizeof(typename Kept::Piece) * kWarps;  ///< from a warp's chunk to its next
 
   template <bool kIsWhole>
   using Chunk = HeldChunks<Types, kWarpThreads, kOfLanePacks, 1, false, kIsWhole>;
@@ -100,11 +96,9 @@ class CanonicalSoftmaxRing {
     return reinterpret_cast<InPack*>(dynamic_smem) + (warp * all.slots + slot) * kSlotPacks;
   }
   __device__ unsigned long long* landed() const { return shared.landed + warp * kMostSlots + slot; }
-  __device__ Piece* kept() const {
-    auto* const of_block = reinterpret_cast<Piece*>(dynamic_smem + kWarps * all.slots * kSlotBytes);
-    return of_block + warp * (kKeptBytes / sizeof(Piece)) + lane;
+  __device__ Kept kept() const {
+    return Kept(dynamic_smem + kWarps * all.slots * kSlotBytes + warp * kKeptBytes);
   }
-  static __device__ unsigned place(unsigned u, unsigned piece) { return (u * kPieces + piece) * kWarpThreads; }
 
   __device__ void fill() {
     if (chunks == 0) return;
@@ -169,9 +163,9 @@ class CanonicalSoftmaxRing {
     const unsigned before = elements_before(in_of(r));
     const Mask of_end = Mask::of_first(lane == 0 ? before * sizeof(In) : 0);
     Largest largest;
-    Piece* to = kept();
+    Kept to = kept();
 #pragma unroll 1
-    for (unsigned i = 0; i < chunks; ++i, to += kStep) {
+    for (unsigned i = 0; i < chunks; ++i, to.of_lane += kStep) {
       const unsigned left = elements_from(i);
       wait_for_phase(landed(), phase);
       if (left >= kElements) keep(i, sum_chunk<true>(largest, to, before, of_end, kElements, powers));
@@ -191,7 +185,7 @@ class CanonicalSoftmaxRing {
 
   /// The sum of the chunk in the slot. kIsWhole: all elements are there.
   template <bool kIsWhole>
-  __device__ Acc sum_chunk(Largest& largest, Piece* to, unsigned before, const Mask& of_end, unsigned elements,
+  __device__ Acc sum_chunk(Largest& largest, const Kept& to, unsigned before, const Mask& of_end, unsigned elements,
                            const GuessedPowers& powers) {
     Chunk<kIsWhole> chunk;
     chunk.before = before;
@@ -221,14 +215,11 @@ class CanonicalSoftmaxRing {
 
   /// The sum of a chunk, of which weights are kept, or elements.
   template <class AnyChunk, class AnyPowers>
-  __device__ Acc weigh_chunk(const AnyChunk& chunk, Piece* to, unsigned elements, const AnyPowers& powers) const {
+  __device__ Acc weigh_chunk(const AnyChunk& chunk, const Kept& to, unsigned elements, const AnyPowers& powers) const {
     Acc values[kPack];
     chunk.fold_packs(values, [&](unsigned u, Acc (&weights)[kPack]) {
       chunk.weigh_pack(weights, u, elements, powers);
-      unrolled<kPieces>([&](unsigned p) {
-        if constexpr (Types::kLog) to[place(u, p)] = chunk.packs[u];
-        else to[place(u, p)] = Piece::of([&](unsigned e) { return weights[p * kOfPiece + e]; });
-      });
+      to.keep(u, chunk.packs[u], weights);
     });
     return fold_lanes<CanonicalSum<Acc>, kPack>(values);
   }
@@ -237,35 +228,29 @@ class CanonicalSoftmaxRing {
   template <bool kAsGuessed, class AnyWeight>
   __device__ void write_row(unsigned r, const AnyWeight& weight, const SoftmaxNorm<Acc>& norm) const {
     const unsigned before = elements_before(in_of(r));
-    const Piece* from = kept();
+    Kept from = kept();
     Out* out = softmax_output<Types>(all, row_of(r)) + static_cast<Index>(first) * kElements;
 #pragma unroll 1
-    for (unsigned i = 0; i < chunks; ++i, from += kStep, out += kWarps * kElements) {
+    for (unsigned i = 0; i < chunks; ++i, from.of_lane += kStep, out += kWarps * kElements) {
       const unsigned left = elements_from(i);
       if (kAsGuessed && left >= kElements) write_chunk<kAsGuessed>(out, from, before, kElements, weight, norm);
       else if (left > 0) write_chunk<false>(out, from, before, left < kElements ? left : kElements, weight, norm);
     }
   }
   template <bool kIsWhole, class AnyWeight>
-  static __device__ void write_chunk(Out* out, const Piece* from, unsigned before, unsigned elements,
+  static __device__ void write_chunk(Out* out, const Kept& from, unsigned before, unsigned elements,
                                      const AnyWeight& weight, const SoftmaxNorm<Acc>& norm) {
     HeldChunks<Types, kWarpThreads, kOfLanePacks, 1, !Types::kLog, kIsWhole> chunk;
     chunk.before = before;
-    chunk.store(out, elements, weight, norm, [&](unsigned u) {
-      unrolled<kPieces>([&](unsigned p) {
-        const Piece piece = from[place(u, p)];
-        if constexpr (Types::kLog) chunk.packs[u] = piece;
-        else unrolled<kOfPiece>([&](unsigned e) { chunk.weights[u][p * kOfPiece + e] = piece[e]; });
-      });
-    });
+    chunk.store(out, elements, weight, norm, [&](unsigned u) { from.take(u, chunk); });
   }
 
   /// The same with the weights of the row's heaviest element.
   __device__ void write_row_again(unsigned r, Acc heaviest) {
     const Weight weight(heaviest, all.scale.factor);
-    Piece* to = kept();
+    Kept to = kept();
 #pragma unroll 1
-    for (unsigned i = 0; i < chunks; ++i, to += kStep) {
+    for (unsigned i = 0; i < chunks; ++i, to.of_lane += kStep) {
       const unsigned left = elements_from(i), elements = left < kElements ? left : kElements;
       if (elements == 0) break;
       Chunk<false> chunk;

@@ -256,8 +256,8 @@ Unit CanonicalSoftmax::unit() const {
       info(traits.out).cuda_name, info(traits.accumulator).cuda_name,
       index_type(needs_wide_index(problem, 1)), traits.is_log, pack, is_aligned, chunk);
   // Code for long rows and for other weights takes twice the registers that the rows held do, if it may.
-  const auto held = [&](std::string_view kernel, std::int64_t columns_held, std::int64_t elements_of_lane) {
-    const bool is_half = min_blocks == MinBlocks::unset && elements_of_lane <= kMostHeldByHalf;
+  const auto held = [&](std::string_view kernel, std::int64_t columns_held, std::int64_t elements_in_registers) {
+    const bool is_half = min_blocks == MinBlocks::unset && elements_in_registers <= kMostHeldByHalf;
     const MinBlocks bounds = is_half ? MinBlocks::one_half : min_blocks;
     source += fmt::format(
         "using Kernel = {};\nstatic_assert(Kernel::kHeldColumns == {}, \"host and device disagree\");\n", kernel,
@@ -297,10 +297,13 @@ Unit CanonicalSoftmax::unit() const {
     return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}, {}, {}>", block_threads, threads_per_row,
                             row_packs, rows_at_once(), whole_packs),
                 of_lanes, packs_per_thread * pack);
-  if (is_on_chip)
+  if (is_on_chip) {
+    source += fmt::format("static_assert(hone::kChunksInShared<Types, {}> == {}, \"host and device disagree\");\n",
+                          chunks_at_once, chunks_in_shared());
     return held(fmt::format("hone::CanonicalSoftmaxBlock<Types, {}, {}, {}>", block_threads, chunks_at_once,
                             cluster_blocks),
-                tile * cluster_blocks, chunks_at_once * chunk / 32);
+                tile * cluster_blocks, (chunks_at_once - chunks_in_shared()) * chunk / 32);
+  }
   source += fmt::format("using Kernel = hone::CanonicalSoftmax{}<Types, {}, {}>;\n"
                         "static_assert(Kernel::kTileBytes == {}, \"host and device disagree\");\n",
                         cuts_rows() ? "Spans" : "Rows", block_threads, chunks_at_once, tile * traits.in_bytes);
@@ -378,7 +381,8 @@ std::int64_t CanonicalSoftmax::smem_bytes(std::int64_t of_columns) const {
   if (is_held()) return ring_kib * 1024;
   if (is_ring)
     return row_warps() * ring_slots(of_columns) * ring_slot_bytes() + chunks_of_block(of_columns) * kept_bytes();
-  return is_in_shared ? block_threads / 32 / row_warps() * chunks_of_block(of_columns) * slot_bytes() : 0;
+  if (is_in_shared) return block_threads / 32 / row_warps() * chunks_of_block(of_columns) * slot_bytes();
+  return is_on_chip ? row_warps() * chunks_in_shared() * slot_bytes() : 0;
 }
 
 std::int64_t CanonicalSoftmax::chunks_of_lane() const {
