@@ -7,8 +7,8 @@
 //                           a few chunks if they are a warp.
 //   CanonicalSoftmaxBlock   the warps of a block, or of a cluster, hold a row in registers. They share its chunks
 //                           evenly: each takes 2^run_levels of them, and a block arguments.chunks. Where those are more
-//                           than kChunks, the row is read twice. Some of the weights may be in shared memory, for which
-//                           a launch has Part::kSmemBytes for each warp.
+//                           than kChunks, the row is read twice. Some weights may be in shared memory, of which a
+//                           launch has Part::kSmemBytes for each warp.
 //   CanonicalSoftmaxShared  (canonical_softmax_shared.cuh) a warp, a block or a cluster holds a row in shared memory.
 //   CanonicalSoftmaxRing    (canonical_softmax_ring.cuh) the same, and the next row is copied there meanwhile.
 //   CanonicalSoftmaxHeld    (canonical_softmax_held.cuh) a grid holds rows in shared memory, or as much as it can.
@@ -62,16 +62,18 @@ struct HeldRow {
   }
 };
 
-/// The HeldRow of a warp of several that share a row. Most of them have all elements that they can hold, and need no
-/// checks. The weights of its first kInShared chunks are in shared memory.
-template <class Types, unsigned kUnroll, unsigned kChunks, unsigned kInShared>
+/// The HeldRow of a warp of several that share a row. Most of them have all elements that they can hold, and there is
+/// code for these without checks, if kMayBeWhole. The weights of its first kInShared chunks are in shared memory.
+template <class Types, unsigned kUnroll, unsigned kChunks, unsigned kInShared, bool kMayBeWhole = true>
 struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
+  using Again = HeldPart<Types, kUnroll, kChunks, kInShared, false>;
   using Any = HeldRow<Types, kWarpThreads, kUnroll, kChunks>;
   using Whole = HeldRow<Types, kWarpThreads, kUnroll, kChunks, true>;
   using typename Any::Acc, typename Any::In, typename Any::Out;
   using Any::held, Any::place;
+  using Kept = KeptPacks<Types>;
   static constexpr unsigned kPack = Types::kPack, kPacksInShared = kUnroll / kChunks * kInShared;
-  static constexpr unsigned kSmemBytes = kPacksInShared * kPack * sizeof(Acc) * kWarpThreads;  ///< of a warp
+  static constexpr unsigned kSmemBytes = kPacksInShared * kWarpThreads * Kept::kPackBytes;  ///< of a warp
 
   template <class AnyPowers>
   __device__ void load(const In* in, const AnyPowers& powers) {
@@ -100,16 +102,14 @@ struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
   }
 
  private:
-  using Kept = KeptPacks<Types>;
-
-  __device__ bool is_whole() const { return place.columns == kWarpThreads * kUnroll * kPack; }
+  __device__ bool is_whole() const { return kMayBeWhole && place.columns == kWarpThreads * kUnroll * kPack; }
   static __device__ Kept kept() { return Kept(dynamic_smem + threadIdx.x / kWarpThreads * kSmemBytes); }
 
   template <class AnyHeld, class AnyPowers>
   __device__ Acc sum_of(AnyHeld& any, const AnyPowers& powers) const {
     Acc values[kChunks * kPack];
     any.template weigh<kInShared>(values, place.columns, powers, [&](unsigned u, const Acc (&weights)[kPack]) {
-      if constexpr (kInShared > 0) kept().keep(u, any.packs[u], weights);
+      if (u < kPacksInShared) kept().keep(u, any.packs[u], weights);
     });
     return fold_lanes<CanonicalSum<Acc>, kPack, kChunks, kWarpThreads>(values);
   }
@@ -169,10 +169,11 @@ struct CanonicalSoftmaxLanes {
   }
 };
 
-/// Of kChunks chunks that a warp holds, those whose weights are in shared memory. Registers hold the packs of two chunks
-/// of 16-bit elements, but not the weights, if half of an SM's threads are resident.
+/// Of kChunks chunks that a warp holds, those whose weights it keeps in shared memory. If half of an SM's threads are
+/// resident, registers have room for two chunks of elements, and for one of weights that are twice as wide.
 template <class Types, unsigned kChunks>
-constexpr unsigned kChunksInShared = !Types::kLog && sizeof(typename Types::In) == 2 && kChunks == 2 ? 1 : 0;
+constexpr unsigned kChunksInShared =
+    kChunks == 2 && !Types::kLog && sizeof(typename Types::Acc) == 2 * sizeof(typename Types::In) ? 1 : 0;
 
 template <class Types, unsigned kBlockThreads, unsigned kChunks, unsigned kClusterBlocks>
 struct CanonicalSoftmaxBlock {
@@ -184,7 +185,8 @@ struct CanonicalSoftmaxBlock {
   using CombineRow = CombineSoftmax<Types, kBlockThreads, kClusterBlocks, Exchange::receipts>;
   using Arguments = typename Types::Arguments;
 
-  static __device__ void run(const Arguments& all) {
+  /// Inlined, because the compiler spills registers where it is a call.
+  static __device__ __forceinline__ void run(const Arguments& all) {
     CombineRow combine;
     const unsigned run = 1u << all.run_levels;
     unsigned chunk = threadIdx.x / kWarpThreads * run, end = chunk + run;  // of the warp

@@ -1,5 +1,4 @@
-// HeldChunks: the part of a row that a lane holds in registers for canonical_softmax.cuh; and KeptPacks, what it keeps in
-// shared memory.
+// What a lane holds of a row for canonical_softmax.cuh: HeldChunks in registers, KeptPacks in shared memory.
 #pragma once
 
 #include "canonical_softmax_packs.cuh"
@@ -31,8 +30,8 @@ struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere> {
   }
 
   /// The leaves of the trees of the chunks, folded as far as they are in one lane. Weights are kept, and folded in the
-  /// end; where they are not, as in the first kPassing chunks, each is added where it is computed, so that few registers
-  /// hold weights, and keep(u, weights) is called for those of pack u.
+  /// end. Where they are not, as in the first kPassing chunks, each is added where it is computed, so that few
+  /// registers hold them, and keep(u, weights) is called for those of pack u.
   template <unsigned kPassing = 0, class AnyPowers>
   __device__ void weigh(Acc (&values)[kChunks * kPack], unsigned columns, const AnyPowers& powers, const auto& keep) {
 #pragma unroll
@@ -116,6 +115,7 @@ struct KeptPacks {
   static constexpr unsigned kOfPiece = kPack < kMostOfPiece ? kPack : kMostOfPiece;
   static constexpr unsigned kPieces = Types::kLog ? 1 : kPack / kOfPiece;  ///< of a pack
   using Piece = typename Select<Types::kLog, typename Types::InPack, Pack<Acc, kOfPiece>>::type;
+  static constexpr unsigned kPackBytes = kPieces * sizeof(Piece);
 
   Piece* of_lane;
 

@@ -37,7 +37,8 @@ class CanonicalSoftmaxRing {
   static constexpr unsigned kElements = kChunkElements<In>, kPack = Types::kPack, kChunkPacks = kElements / kPack;
   static constexpr unsigned kSlotPacks = kChunkPacks + (Types::kIsAligned ? 0 : 1), kMostSlots = 4;
   static constexpr unsigned kSlotBytes = kSlotPacks * sizeof(InPack);
-  static constexpr unsigned kKeptBytes = kElements * (Types::kLog ? sizeof(In) : sizeof(Acc));
+  using Kept = KeptPacks<Types>;
+  static constexpr unsigned kKeptBytes = kChunkPacks * Kept::kPackBytes;
   static constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
   static_assert(sizeof(InPack) == 16 && kChunkPacks % kWarpThreads == 0);
 
@@ -69,8 +70,7 @@ class CanonicalSoftmaxRing {
   using Largest = ExtremeElement<true, Acc, In>;
   using Mask = PackMask<InPack>;
   static constexpr unsigned kOfLanePacks = kChunkPacks / kWarpThreads;
-  using Kept = KeptPacks<Types>;
-  static constexpr unsigned kStep = kKeptBytes / sizeof(typename Kept::Piece) * kWarps;  ///< from a warp's chunk to its next
+  static constexpr unsigned kStep = kKeptBytes / sizeof(typename Kept::Piece) * kWarps;  ///< to a warp's next chunk
 
   template <bool kIsWhole>
   using Chunk = HeldChunks<Types, kWarpThreads, kOfLanePacks, 1, false, kIsWhole>;

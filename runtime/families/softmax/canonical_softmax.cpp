@@ -298,8 +298,10 @@ Unit CanonicalSoftmax::unit() const {
                             row_packs, rows_at_once(), whole_packs),
                 of_lanes, packs_per_thread * pack);
   if (is_on_chip) {
-    source += fmt::format("static_assert(hone::kChunksInShared<Types, {}> == {}, \"host and device disagree\");\n",
-                          chunks_at_once, chunks_in_shared());
+    source += fmt::format(
+        "static_assert(hone::kChunksInShared<Types, {0}> == {1} && hone::KeptPacks<Types>::kPackBytes == {2},\n"
+        "              \"host and device disagree\");\n",
+        chunks_at_once, chunks_in_shared(), kept_bytes() * pack / chunk);
     return held(fmt::format("hone::CanonicalSoftmaxBlock<Types, {}, {}, {}>", block_threads, chunks_at_once,
                             cluster_blocks),
                 tile * cluster_blocks, (chunks_at_once - chunks_in_shared()) * chunk / 32);
@@ -382,7 +384,7 @@ std::int64_t CanonicalSoftmax::smem_bytes(std::int64_t of_columns) const {
   if (is_ring)
     return row_warps() * ring_slots(of_columns) * ring_slot_bytes() + chunks_of_block(of_columns) * kept_bytes();
   if (is_in_shared) return block_threads / 32 / row_warps() * chunks_of_block(of_columns) * slot_bytes();
-  return is_on_chip ? row_warps() * chunks_in_shared() * slot_bytes() : 0;
+  return is_on_chip ? row_warps() * chunks_in_shared() * kept_bytes() : 0;
 }
 
 std::int64_t CanonicalSoftmax::chunks_of_lane() const {

@@ -19,8 +19,8 @@ namespace hone {
 
 /// A policy on a problem over rows. packs_per_thread counts packs of whole rows where lanes hold them, else packs of 16
 /// bytes in flight: 4 are a chunk of a warp. In shared memory a warp takes a chunk at a time, and so does one with a
-/// ring, or of a grid that holds rows. Where a warp holds two chunks of 16-bit elements, the weights of one are in shared
-/// memory.
+/// ring, or of a grid that holds rows. Of two chunks that a warp holds, the weights of one are in shared memory where
+/// they are twice as wide as elements.
 struct CanonicalSoftmax : SoftmaxRowPolicy {
   const Problem& problem;
   SoftmaxTraits traits{problem};
@@ -79,7 +79,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   MinBlocks ring_bounds() const { return smem_kib > kMostSmemOfTwo ? MinBlocks::one : MinBlocks::unset; }
   /// Of the chunks that a warp holds, those whose weights are not in its registers.
   std::int64_t chunks_in_shared() const {
-    return scope != Scope::warp && chunks_at_once == 2 && traits.in_bytes == 2 && !traits.is_log ? 1 : 0;
+    return scope != Scope::warp && chunks_at_once == 2 && kept_bytes() == 2 * kChunkBytes ? 1 : 0;
   }
   std::int64_t row_tiles() const { return at_least_one(divide_up(columns, tile)); }
   Spans spans(std::int64_t max_blocks) const;

@@ -265,7 +265,8 @@ TEST_F(SoftmaxResults, ReproducibleRowsOfManyBlocksMayHaveAnyWeights) {
 }
 
 /// Code for rows that threads hold to the last element has no checks: lanes with one or two rows at once, some of which
-/// are not there, a block, and a cluster. Elements are negated where the scale is.
+/// are not there, a block, and a cluster; other warps of a block have less. One of two chunks of a warp is in shared
+/// memory. Elements are negated where the scale is.
 TEST_F(SoftmaxResults, ReproducibleRowsOfWholePacksHaveTheBitsOfTheDefinition) {
   const auto rows = [](DType dtype, double scale, std::int64_t count, std::int64_t columns, bool is_log) {
     const SoftmaxSpec spec{.dtype = dtype, .scale = scale, .numerics = Numerics::reproducible};
@@ -279,8 +280,15 @@ TEST_F(SoftmaxResults, ReproducibleRowsOfWholePacksHaveTheBitsOfTheDefinition) {
   const std::string block = "scope=block block_threads=256 staging=direct packs_per_thread=4";
   verify_policies(rows(DType::bf16, 1, 2, 8192, false), 1, block);
   verify_policies(rows(DType::f64, -2, 2, 2048, true), 1, block);
+  const std::string pairs = "scope=block block_threads=128 staging=direct packs_per_thread=8";
+  verify_policies(rows(DType::f16, 0.5, 3, 8192, false), 1, pairs);
+  verify_policies(rows(DType::bf16, -1, 3, 7011, true), 1, pairs);
+  const SoftmaxSpec wider{.result = DType::f64, .numerics = Numerics::reproducible};
+  verify_policies(softmax_problem(wider, SoftmaxShape::rows(3, 4000)), 1, pairs);
   const std::string cluster = "scope=cluster cluster_blocks=2 block_threads=128 staging=direct packs_per_thread=4";
   verify_policies(rows(DType::f16, 0.7, 2, 8192, true), 1, cluster);
+  verify_policies(rows(DType::f16, 1.5, 2, 15000, false), 1,
+                  "scope=cluster cluster_blocks=2 block_threads=128 staging=direct packs_per_thread=8");
   verify_policies(rows(DType::f16, -1, 2, 65536, false), 1, "scope=grid combine=second_kernel block_threads=1024");
 }
 
@@ -311,6 +319,7 @@ TEST_F(SoftmaxResults, ReproducibleRowsOfPacksMayBeginAnywhere) {
       verify(DType::f16, 6141 + step, more, "scope=block block_threads=128" + direct + "4");  // some read twice
       verify(DType::f16, 2045 + step, more, lanes + "32 block_threads=128 staging=shared");
       verify(DType::f32, 1533 + step, more, "scope=block block_threads=128 staging=shared smem_kib=48");
+      verify(DType::f16, 8189 + step, more, "scope=block block_threads=128" + direct + "8");
       verify(DType::bf16, 16381 + step, more, "scope=block block_threads=128" + direct + "8");
       verify(DType::f32, 16381 + step, more, "scope=grid combine=second_kernel block_threads=128 packs_per_thread=4");
       if (!is_cuda()) continue;

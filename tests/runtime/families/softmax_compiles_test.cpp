@@ -72,19 +72,21 @@ TEST(SoftmaxCompiles, InEveryKindOfPolicyWithoutSpills) {
   for (const DType dtype : {DType::f16, DType::f32}) add_held(dtype, Numerics::fast);
   for (const DType dtype : {DType::f16, DType::f32, DType::f64}) add_held(dtype, Numerics::reproducible);
   for (const DType dtype : {DType::f16, DType::f32}) add_held(dtype, Numerics::reproducible, (1 << 24) + 1);
-  const auto add_ring = [&](bool is_log, const char* policy, std::int64_t columns) {
-    const SoftmaxSpec spec{.dtype = DType::f16, .numerics = Numerics::reproducible};
+  const auto add_cluster = [&](DType dtype, bool is_log, std::int64_t columns, const std::string& policy_text) {
+    const SoftmaxSpec spec{.dtype = dtype, .numerics = Numerics::reproducible};
     const SoftmaxShape shape = SoftmaxShape::rows(1 << 10, columns);
     const Problem problem = is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape);
-    const auto ring = problem.family->space().parse(policy);
-    ASSERT_TRUE(ring);
-    units.push_back(unit_of(problem, *ring));
+    const auto policy = problem.family->space().parse("scope=cluster cluster_blocks=" + policy_text +
+                                                      " min_blocks=unset");
+    ASSERT_TRUE(policy);
+    units.push_back(unit_of(problem, *policy));
   };
   for (const std::int64_t columns : {50256, 50257}) {
-    add_ring(columns % 2 == 0, "scope=cluster cluster_blocks=2 block_threads=512 staging=ring smem_kib=224 "
-                               "min_blocks=unset", columns);
-    add_ring(columns % 2 != 0, "scope=cluster cluster_blocks=4 block_threads=256 staging=ring smem_kib=112 "
-                               "min_blocks=unset", columns);
+    const bool is_odd = columns % 2 != 0;
+    add_cluster(DType::f16, !is_odd, columns, "2 block_threads=512 staging=ring smem_kib=224");
+    add_cluster(DType::f16, is_odd, columns, "4 block_threads=256 staging=ring smem_kib=112");
+    for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
+      add_cluster(dtype, false, columns, "8 block_threads=128 staging=direct packs_per_thread=8");
   }
   // One of few policies that take as many registers as they want.
   const auto add_tiles = [&](DType dtype, bool is_log, int lanes, std::int64_t columns) {
