@@ -68,7 +68,7 @@ template <class Types, unsigned kUnroll, unsigned kChunks, unsigned kInShared, b
 struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
   using Again = HeldPart<Types, kUnroll, kChunks, kInShared, false>;
   using Any = HeldRow<Types, kWarpThreads, kUnroll, kChunks>;
-  using Whole = HeldRow<Types, kWarpThreads, kUnroll, kChunks, true>;
+  using Whole = HeldChunks<Types, kWarpThreads, kUnroll, kChunks, !Types::kLog, true>;
   using typename Any::Acc, typename Any::In, typename Any::Out;
   using Any::held, Any::place;
   using Kept = KeptPacks<Types>;
@@ -78,9 +78,9 @@ struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
   template <class AnyPowers>
   __device__ void load(const In* in, const AnyPowers& powers) {
     if (!is_whole()) return Any::load(in, powers);
-    Whole whole{place};
-    whole.load(in, powers);
-    held.take(whole.held);
+    Whole whole;
+    whole.load(in, place.columns, place.factor, place.input, powers);
+    held.take(whole);
   }
   /// For a row that is loaded later.
   __device__ void prefetch(const In* in) const {
@@ -89,7 +89,7 @@ struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
   template <class AnyPowers>
   __device__ Acc sum(const AnyPowers& powers) {
     if (!is_whole()) return sum_of(held, powers);
-    typename Whole::Held whole;
+    Whole whole;
     whole.take(held);
     const Acc sum = sum_of(whole, powers);
     held.take(whole);
@@ -97,7 +97,7 @@ struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
   }
   template <class Weight>
   __device__ void store(const In*, Out* out, const Weight& weight, const SoftmaxNorm<Acc>& norm) const {
-    if (is_whole()) store_of<typename Whole::Held>(out, weight, norm);
+    if (is_whole()) store_of<Whole>(out, weight, norm);
     else store_of<typename Any::Held>(out, weight, norm);
   }
 
@@ -169,8 +169,8 @@ struct CanonicalSoftmaxLanes {
   }
 };
 
-/// Of kChunks chunks that a warp holds, those whose weights it keeps in shared memory. If half of an SM's threads are
-/// resident, registers have room for two chunks of elements, and for one of weights that are twice as wide.
+/// How many of a warp's kChunks chunks have their weights in shared memory. If half of an SM's threads are resident,
+/// registers have room for two chunks of elements, and for one of weights that are twice as wide.
 template <class Types, unsigned kChunks>
 constexpr unsigned kChunksInShared =
     kChunks == 2 && !Types::kLog && sizeof(typename Types::Acc) == 2 * sizeof(typename Types::In) ? 1 : 0;

@@ -77,7 +77,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t kept_bytes() const { return traits.is_log ? kChunkBytes : slot_bytes(); }  ///< of a chunk
   /// Blocks that have an SM to themselves get all of its registers.
   MinBlocks ring_bounds() const { return smem_kib > kMostSmemOfTwo ? MinBlocks::one : MinBlocks::unset; }
-  /// Of the chunks that a warp holds, those whose weights are not in its registers.
+  /// How many of the chunks that a warp holds have their weights in shared memory: kChunksInShared of the kernel.
   std::int64_t chunks_in_shared() const {
     return scope != Scope::warp && chunks_at_once == 2 && kept_bytes() == 2 * kChunkBytes ? 1 : 0;
   }
