@@ -33,7 +33,7 @@ struct SoftmaxSum {
 /// Makes the State of a row of those of its groups of lanes.
 template <class Types, unsigned kThreads, unsigned kClusterBlocks, Exchange kExchange>
 using CombineSoftmax = Combine<CanonicalCombine<SoftmaxSum<Types>>, kThreads, kClusterBlocks, Grid::none, true,
-                               Tail::warp, kExchange>;
+                               Tail::warp, kExchange, true>;
 
 /// Writes the results of a row whose weights have other powers, those of its heaviest element.
 template <class Row, class CombineRow>

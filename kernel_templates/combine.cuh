@@ -29,9 +29,10 @@ enum class Grid {
 };
 
 /// kThreads is a power of two. kRepeats: a block makes several outputs, one after the other; to_all() and clusters are
-/// double buffered then, with one barrier an output at each level. A kernel has one object of a type.
+/// double buffered then, with one barrier an output at each level. kMayBeFewer: the block that to_all() is called in may
+/// be launched with fewer warps than kThreads are. A kernel has one object of a type.
 template <class Op, unsigned kThreads, unsigned kClusterBlocks = 1, Grid kGrid = Grid::none, bool kRepeats = false,
-          Tail kTail = Tail::warp, Exchange kExchange = Exchange::barriers>
+          Tail kTail = Tail::warp, Exchange kExchange = Exchange::barriers, bool kMayBeFewer = false>
 class Combine {
  public:
   using State = typename Op::State;
@@ -85,7 +86,10 @@ class Combine {
       __shared__ State of_warp[kBuffers][kWarps];
       if (threadIdx.x % kWarpThreads == 0) of_warp[buffer()][threadIdx.x / kWarpThreads] = state;
       __syncthreads();
-      state = op_.template in_all_lanes<kWarps>(of_warp[buffer()][threadIdx.x % kWarps]);
+      const unsigned warp = threadIdx.x % kWarps;
+      if (!kMayBeFewer || warp < blockDim.x / kWarpThreads) state = of_warp[buffer()][warp];
+      else state = op_.identity();
+      state = op_.template in_all_lanes<kWarps>(state);
     }
     if constexpr (kClusterBlocks > 1) {
       const State* const of_blocks = Cluster::of_blocks(state, outputs_);

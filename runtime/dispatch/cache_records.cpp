@@ -168,8 +168,10 @@ std::optional<Policy> stored_policy(const Problem& problem, std::string_view tex
   std::string fault;
   const std::optional<Policy> policy = problem.family->space().parse(text, &fault);
   if (policy) {
-    const std::int64_t threads = problem.family->shape(problem, *policy).block_threads;
-    if (block_threads != threads) fault = fmt::format("its blocks have {} threads, not {}", block_threads, threads);
+    const WorkShape shape = problem.family->shape(problem, *policy);
+    const bool may_be_fewer = block_threads > 0 && block_threads <= shape.most_block_threads;
+    if (block_threads != shape.block_threads && !may_be_fewer)
+      fault = fmt::format("its blocks have {} threads, not {}", block_threads, shape.block_threads);
     else if (max_blocks < 1) fault = fmt::format("{} blocks are no grid", max_blocks);
   }
   if (fault.empty()) return policy;

@@ -101,7 +101,7 @@ class LayoutFamily : public Base {
   WorkShape shape(const Problem& problem, const Policy& policy) const final {
     return with_layout(problem, policy, [](const auto& layout) {
       WorkShape shape = layout.shape();
-      shape.block_threads = layout.block_threads;
+      if (shape.block_threads == 0) shape.block_threads = layout.block_threads;
       shape.dependent_launch = !shape.cooperative;
       if constexpr (requires { layout.cluster_blocks; }) shape.cluster_blocks = layout.cluster_blocks;
       return shape;

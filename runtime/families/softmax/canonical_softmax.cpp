@@ -333,6 +333,8 @@ WorkShape CanonicalSoftmax::shape() const {
     held_rows(columns, 1).add_to(shape, rows, traits.traffic(1, 1) - 1);
     return shape;
   }
+  shape.block_threads = static_cast<int>(32 * launched_warps(columns));
+  shape.most_block_threads = block_threads;
   shape.tiles = count * (cuts_rows() ? row_tiles() : cluster_blocks);
   shape.launches = cuts_rows() ? 2 : 1;
   shape.independent_blocks = !cuts_rows() && !is_ring;
@@ -384,7 +386,14 @@ std::int64_t CanonicalSoftmax::smem_bytes(std::int64_t of_columns) const {
   if (is_ring)
     return row_warps() * ring_slots(of_columns) * ring_slot_bytes() + chunks_of_block(of_columns) * kept_bytes();
   if (is_in_shared) return block_threads / 32 / row_warps() * chunks_of_block(of_columns) * slot_bytes();
-  return is_on_chip ? row_warps() * chunks_in_shared() * kept_bytes() : 0;
+  return is_on_chip ? launched_warps(of_columns) * chunks_in_shared() * kept_bytes() : 0;
+}
+
+std::int64_t CanonicalSoftmax::launched_warps(std::int64_t of_columns) const {
+  const std::int64_t warps = block_threads / 32;
+  if (scope == Scope::warp || !is_on_chip || is_ring) return warps;
+  const std::int64_t chunks = chunks_of_block(of_columns);
+  return divide_up(chunks, std::int64_t{1} << Spans::of(chunks, warps).levels);
 }
 
 std::int64_t CanonicalSoftmax::chunks_of_lane() const {
@@ -437,7 +446,7 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
       arguments.kept_rows = static_cast<unsigned>(held.kept_rows());
     }
     for (int entry = 0; entry < (cuts_rows() ? 2 : 1); ++entry) {
-      Launch& launch = add_launch(launches, grid, block_threads, arguments);
+      Launch& launch = add_launch(launches, grid, 32 * launched_warps(columns), arguments);
       launch.entry = entry;
       launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns));
       launch.cluster_blocks = static_cast<unsigned>(cluster_blocks);

@@ -37,6 +37,7 @@ struct BufferSpec {
 /// The properties of a policy on a problem from which the occupancy model predicts a time.
 struct WorkShape {
   int block_threads = 0;
+  int most_block_threads = 0;  ///< if other problems of the class are launched with more, or fewer; 0: all with as many
   std::uint32_t dynamic_smem_bytes = 0;
   std::int64_t tiles = 1;  ///< tiles of the grid-stride loop over the problem
   std::int64_t bytes_in_flight_per_block = 0;
