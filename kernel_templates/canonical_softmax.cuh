@@ -206,8 +206,8 @@ struct CanonicalSoftmaxBlock {
   template <class AnyRow>
   static __device__ void write_rows(AnyRow part, const Arguments& all, unsigned first, CombineRow combine) {
     const typename Types::GuessedPowers guessed{all.guessed, all.scale.factor};
-    const unsigned stride = gridDim.x / kClusterBlocks;
-    for (unsigned long long row = blockIdx.x / kClusterBlocks; row < all.rows; row += stride) {
+    const unsigned stride = CombineRow::groups();
+    for (unsigned long long row = CombineRow::group(); row < all.rows; row += stride) {
       part.load(softmax_input<Types>(all, row) + first, guessed);
       if constexpr (kSame<AnyRow, Part>)
         if (row + stride < all.rows) part.prefetch(softmax_input<Types>(all, row + stride) + first);

@@ -151,7 +151,8 @@ struct CanonicalSoftmaxShared {
   static_assert(kRows == 1 || (kWarps == 1 && kClusterBlocks == 1));
 
   static __device__ void run(const typename Types::Arguments& all) {
-    CombineSoftmax<Types, kWarps * kWarpThreads, kClusterBlocks, Exchange::barriers> combine;
+    using CombineRow = CombineSoftmax<Types, kWarps * kWarpThreads, kClusterBlocks, Exchange::barriers>;
+    CombineRow combine;
     const typename Types::GuessedPowers guessed{all.guessed, all.scale.factor};
     const unsigned warp = threadIdx.x / kWarpThreads;
     const unsigned begin = kWarps == 1 ? 0 : warp << all.run_levels;  // the warp's first chunk of the block's part
@@ -159,8 +160,8 @@ struct CanonicalSoftmaxShared {
     const unsigned most = begin < all.chunks ? kElements << all.run_levels : 0;
     const unsigned left = all.columns < first ? 0 : static_cast<unsigned>(all.columns) - first;
     Row part{{left < most ? left : most, all.scale.factor, all.input, kRows > 1 ? warp * all.chunks : begin}};
-    for (unsigned long long row = blockIdx.x / kClusterBlocks * kRows + (kRows > 1 ? warp : 0); row < all.rows;
-         row += gridDim.x / kClusterBlocks * kRows) {
+    for (unsigned long long row = CombineRow::group() * kRows + (kRows > 1 ? warp : 0); row < all.rows;
+         row += CombineRow::groups() * kRows) {
       part.load(softmax_input<Types>(all, row) + first, guessed);
       write_row(part, softmax_input<Types>(all, row) + first, softmax_output<Types>(all, row) + first, combine,
                 guessed);

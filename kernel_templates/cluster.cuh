@@ -10,6 +10,9 @@ namespace hone {
 
 // This device has no clusters: templates may name these functions, and none may call them.
 unsigned rank_in_cluster();
+unsigned blocks_of_cluster();
+unsigned number_of_cluster();
+unsigned clusters_of_grid();
 void arrive_at_cluster_barrier();
 void wait_at_cluster_barrier();
 void arrive_at_cluster_start();
@@ -38,6 +41,24 @@ __device__ inline unsigned rank_in_cluster() {
   unsigned rank;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
+}
+
+__device__ inline unsigned blocks_of_cluster() {
+  unsigned blocks;
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+  return blocks;
+}
+
+__device__ inline unsigned number_of_cluster() {
+  unsigned number;
+  asm("mov.u32 %0, %%clusterid.x;" : "=r"(number));
+  return number;
+}
+
+__device__ inline unsigned clusters_of_grid() {
+  unsigned clusters;
+  asm("mov.u32 %0, %%nclusterid.x;" : "=r"(clusters));
+  return clusters;
 }
 
 __device__ inline void arrive_at_cluster_barrier() {
@@ -110,10 +131,16 @@ enum class Exchange {
 
 /// The States of a cluster's blocks in the shared memory of each. Each Owner, a class, has memory of its own. kRepeats:
 /// there are several outputs, one after the other, double buffered: a block sends its next State after its threads have
-/// read those of the last output, and the one behind it when it has all next ones.
-template <class Owner, class State, unsigned kBlocks, bool kRepeats, Exchange kExchange>
+/// read those of the last output, and the one behind it when it has all next ones. kMayBeFewer: the cluster may be
+/// launched with fewer blocks.
+template <class Owner, class State, unsigned kBlocks, bool kRepeats, Exchange kExchange, bool kMayBeFewer = false>
 struct ClusterExchange {
   static constexpr unsigned kBuffers = kRepeats ? 2 : 1;
+
+  static __device__ unsigned blocks() {
+    if constexpr (kMayBeFewer) return blocks_of_cluster();
+    else return kBlocks;
+  }
 
   /// Every thread calls it once, ahead of the first exchange.
   static __device__ void start() {
@@ -127,15 +154,15 @@ struct ClusterExchange {
 
   /// Sends the block's State, which its first threads have, to the first `receivers` blocks of the cluster, or to all;
   /// returns all in shared memory. `output` counts the calls. Every thread calls it.
-  static __device__ const State* of_blocks(State state, unsigned output, unsigned receivers = kBlocks) {
+  static __device__ const State* of_blocks(State state, unsigned output, unsigned receivers = blocks()) {
     alignas(16) __shared__ State of_block[kBuffers][kBlocks];
     const unsigned buffer = output % kBuffers;
     State* const slot = of_block[buffer] + rank_in_cluster();
     if constexpr (kExchange == Exchange::receipts) {
       unsigned long long* const receipt = receipts() + buffer;
-      if (threadIdx.x == 0) expect_bytes(receipt, kBlocks * sizeof(State));
+      if (threadIdx.x == 0) expect_bytes(receipt, blocks() * sizeof(State));
       if (output == 0) wait_at_cluster_barrier();  // every block has started: DSMEM may be accessed
-      if (threadIdx.x < kBlocks) send_to_block(slot, receipt, threadIdx.x, state);
+      if (threadIdx.x < blocks()) send_to_block(slot, receipt, threadIdx.x, state);
       wait_for_bytes(receipt, output / kBuffers % 2);
     } else {
       if (output == 0) wait_at_cluster_barrier();

@@ -29,8 +29,8 @@ enum class Grid {
 };
 
 /// kThreads is a power of two. kRepeats: a block makes several outputs, one after the other; to_all() and clusters are
-/// double buffered then, with one barrier an output at each level. kMayBeFewer: the block that to_all() is called in may
-/// be launched with fewer warps than kThreads are. A kernel has one object of a type.
+/// double buffered then, with one barrier an output at each level. kMayBeFewer: blocks of fewer warps, and clusters
+/// of fewer blocks, may be launched, which call to_all() only. A kernel has one object of a type.
 template <class Op, unsigned kThreads, unsigned kClusterBlocks = 1, Grid kGrid = Grid::none, bool kRepeats = false,
           Tail kTail = Tail::warp, Exchange kExchange = Exchange::barriers, bool kMayBeFewer = false>
 class Combine {
@@ -48,6 +48,16 @@ class Combine {
     if constexpr (kClusterBlocks > 1) return rank_in_cluster() * kThreads + threadIdx.x;
     else if constexpr (kThreads > kWarpThreads) return threadIdx.x;  // they are the block
     else return threadIdx.x % kThreads;
+  }
+
+  /// The number of the calling thread's cluster, or block, and how many there are.
+  static __device__ unsigned group() {
+    if constexpr (kClusterBlocks > 1) return number_of_cluster();
+    else return blockIdx.x;
+  }
+  static __device__ unsigned groups() {
+    if constexpr (kClusterBlocks > 1) return clusters_of_grid();
+    else return gridDim.x;
   }
 
   /// Combines the States of all threads that share an output; returns true to the one thread that has the result. Every
@@ -86,14 +96,11 @@ class Combine {
       __shared__ State of_warp[kBuffers][kWarps];
       if (threadIdx.x % kWarpThreads == 0) of_warp[buffer()][threadIdx.x / kWarpThreads] = state;
       __syncthreads();
-      const unsigned warp = threadIdx.x % kWarps;
-      if (!kMayBeFewer || warp < blockDim.x / kWarpThreads) state = of_warp[buffer()][warp];
-      else state = op_.identity();
-      state = op_.template in_all_lanes<kWarps>(state);
+      state = of_all<kWarps>(of_warp[buffer()], blockDim.x / kWarpThreads);
     }
     if constexpr (kClusterBlocks > 1) {
       const State* const of_blocks = Cluster::of_blocks(state, outputs_);
-      state = op_.template in_all_lanes<kClusterBlocks>(of_blocks[threadIdx.x % kClusterBlocks]);
+      state = of_all<kClusterBlocks>(of_blocks, Cluster::blocks());
     }
     ++outputs_;
     return state;
@@ -103,9 +110,17 @@ class Combine {
   static constexpr unsigned kLanes = kThreads < kWarpThreads ? kThreads : kWarpThreads;
   static constexpr unsigned kWarps = kThreads / kLanes;
   static constexpr unsigned kBuffers = kRepeats ? 2 : 1;
-  using Cluster = ClusterExchange<Combine, State, kClusterBlocks, kRepeats, kExchange>;
+  using Cluster = ClusterExchange<Combine, State, kClusterBlocks, kRepeats, kExchange, kMayBeFewer>;
   static_assert((kThreads & (kThreads - 1)) == 0 && (kClusterBlocks == 1 || kGrid == Grid::none));
   static_assert(kThreads >= kWarpThreads || (kClusterBlocks == 1 && kGrid == Grid::none && kTail == Tail::warp));
+
+  /// Combines kCount States that lie side by side, of which `launched` are there, in all lanes.
+  template <unsigned kCount>
+  __device__ State of_all(const State* states, unsigned launched) const {
+    const unsigned mine = threadIdx.x % kCount;
+    const bool is_there = !kMayBeFewer || mine < launched;
+    return op_.template in_all_lanes<kCount>(is_there ? states[mine] : op_.identity());
+  }
 
   /// Combines kCount States that lie side by side in shared memory, in lane 0; if kFoldsWarps, in all lanes. Every lane
   /// of the warp calls it.

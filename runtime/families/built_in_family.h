@@ -103,7 +103,8 @@ class LayoutFamily : public Base {
       WorkShape shape = layout.shape();
       if (shape.block_threads == 0) shape.block_threads = layout.block_threads;
       shape.dependent_launch = !shape.cooperative;
-      if constexpr (requires { layout.cluster_blocks; }) shape.cluster_blocks = layout.cluster_blocks;
+      if constexpr (requires { layout.cluster_blocks; })
+        if (shape.cluster_blocks == 1) shape.cluster_blocks = layout.cluster_blocks;
       return shape;
     });
   }

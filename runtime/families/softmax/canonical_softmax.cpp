@@ -335,11 +335,12 @@ WorkShape CanonicalSoftmax::shape() const {
   }
   shape.block_threads = static_cast<int>(32 * launched_warps(columns));
   shape.most_block_threads = block_threads;
-  shape.tiles = count * (cuts_rows() ? row_tiles() : cluster_blocks);
+  shape.cluster_blocks = static_cast<int>(launched_blocks());
+  shape.tiles = count * (cuts_rows() ? row_tiles() : launched_blocks());
   shape.launches = cuts_rows() ? 2 : 1;
   shape.independent_blocks = !cuts_rows() && !is_ring;
   shape.bytes_in_flight_per_block = is_ring ? row_warps() * ring_slots(columns) * kChunkBytes
-                                            : std::min(row_bytes / cluster_blocks, tile * traits.in_bytes);
+                                            : std::min(row_bytes / launched_blocks(), tile * traits.in_bytes);
   if (!is_on_chip) shape.traffic = traits.traffic(2, 1);
   else if (!is_in_shared && columns > tile * cluster_blocks) shape.traffic = traits.traffic(1, 1);
   return shape;
@@ -389,6 +390,11 @@ std::int64_t CanonicalSoftmax::smem_bytes(std::int64_t of_columns) const {
   return is_on_chip ? launched_warps(of_columns) * chunks_in_shared() * kept_bytes() : 0;
 }
 
+std::int64_t CanonicalSoftmax::launched_blocks() const {
+  if (cluster_blocks == 1 || is_ring) return cluster_blocks;
+  return std::max<std::int64_t>(2, divide_up(at_least_one(divide_up(columns, chunk)), chunks_of_block(columns)));
+}
+
 std::int64_t CanonicalSoftmax::launched_warps(std::int64_t of_columns) const {
   const std::int64_t warps = block_threads / 32;
   if (scope == Scope::warp || !is_on_chip || is_ring) return warps;
@@ -414,12 +420,13 @@ std::int64_t CanonicalSoftmax::ring_slots(std::int64_t of_columns) const {
 
 void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace,
                               LaunchList& launches) const {
+  const std::int64_t of_cluster = launched_blocks();
   const Spans division = is_held() ? Spans{} : spans(max_blocks);
   const std::int64_t blocks = scope == Scope::warp ? divide_up(rows, tile_rows())
                               : is_held()          ? max_blocks
                               : cuts_rows()        ? rows * division.count
-                                                   : rows * cluster_blocks;
-  const std::int64_t grid = at_least_one(std::min(blocks, max_blocks) / cluster_blocks) * cluster_blocks;
+                                                   : rows * of_cluster;
+  const std::int64_t grid = at_least_one(std::min(blocks, max_blocks) / of_cluster) * of_cluster;
   const Rows in_rows{.rows = rows, .length = columns, .pitch = SoftmaxBase::pitch(problem, 0)};
   const auto in = reinterpret_cast<std::uintptr_t>(buffers[0]);
   const InputBytes input{in, in + static_cast<std::uintptr_t>(in_rows.elements() * traits.in_bytes)};
@@ -449,7 +456,7 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
       Launch& launch = add_launch(launches, grid, 32 * launched_warps(columns), arguments);
       launch.entry = entry;
       launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns));
-      launch.cluster_blocks = static_cast<unsigned>(cluster_blocks);
+      launch.cluster_blocks = static_cast<unsigned>(of_cluster);
       launch.cooperative = is_held();
     }
   });

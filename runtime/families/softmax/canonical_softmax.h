@@ -51,7 +51,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t tile_rows() const { return block_threads / threads_per_row * rows_at_once(); }
 
   std::int64_t row_warps() const { return scope == Scope::warp ? 1 : block_threads / 32; }  ///< of a block
-  /// Warps of a block that have a part of the row: no others are launched.
+  /// Blocks of a cluster, and warps of a block, that have a part of a row: no others are launched.
+  std::int64_t launched_blocks() const;
   std::int64_t launched_warps(std::int64_t of_columns) const;
   std::int64_t slot_bytes() const { return chunk * static_cast<std::int64_t>(info(traits.accumulator).size_bytes); }
   std::int64_t smem_bytes(std::int64_t of_columns) const;  ///< of a block, where it holds rows of so many elements
