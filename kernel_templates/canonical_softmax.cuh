@@ -173,7 +173,9 @@ struct CanonicalSoftmaxLanes {
 /// registers have room for two chunks of elements, and for one of weights that are twice as wide.
 template <class Types, unsigned kChunks>
 constexpr unsigned kChunksInShared =
-    kChunks == 2 && !Types::kLog && sizeof(typename Types::Acc) == 2 * sizeof(typename Types::In) ? 1 : 0;
+    kChunks == 2 && (!Types::kLog || Types::kIsAligned) && sizeof(typename Types::Acc) == 2 * sizeof(typename Types::In)
+        ? 1
+        : 0;
 
 template <class Types, unsigned kBlockThreads, unsigned kChunks, unsigned kClusterBlocks>
 struct CanonicalSoftmaxBlock {

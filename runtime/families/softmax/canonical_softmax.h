@@ -82,7 +82,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   MinBlocks ring_bounds() const { return smem_kib > kMostSmemOfTwo ? MinBlocks::one : MinBlocks::unset; }
   /// How many of the chunks that a warp holds have their weights in shared memory: kChunksInShared of the kernel.
   std::int64_t chunks_in_shared() const {
-    return scope != Scope::warp && chunks_at_once == 2 && kept_bytes() == 2 * kChunkBytes ? 1 : 0;
+    const bool are_wide = slot_bytes() == 2 * kChunkBytes && (is_aligned || !traits.is_log);
+    return scope != Scope::warp && chunks_at_once == 2 && are_wide ? 1 : 0;
   }
   std::int64_t row_tiles() const { return at_least_one(divide_up(columns, tile)); }
   Spans spans(std::int64_t max_blocks) const;
