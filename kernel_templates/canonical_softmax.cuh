@@ -6,9 +6,10 @@
 //   CanonicalSoftmaxLanes   kLanes neighbouring lanes hold a row in registers, kUnroll packs each: at most a chunk, or
 //                           a few chunks if they are a warp.
 //   CanonicalSoftmaxBlock   the warps of a block, or of a cluster, hold a row in registers. They share its chunks
-//                           evenly: each takes 2^run_levels of them, and a block arguments.chunks. Where those are more
-//                           than kChunks, the row is read twice. Some weights may be in shared memory, of which a
-//                           launch has Part::kSmemBytes for each warp.
+//                           evenly: each takes 2^run_levels of them, and a block arguments.chunks. Warps and blocks
+//                           behind the row's last chunk need not be launched. Where a warp takes more than kChunks, the
+//                           row is read twice. Some weights may be in shared memory, of which a launch has
+//                           Part::kSmemBytes for each warp.
 //   CanonicalSoftmaxShared  (canonical_softmax_shared.cuh) a warp, a block or a cluster holds a row in shared memory.
 //   CanonicalSoftmaxRing    (canonical_softmax_ring.cuh) the same, and the next row is copied there meanwhile.
 //   CanonicalSoftmaxHeld    (canonical_softmax_held.cuh) a grid holds rows in shared memory, or as much as it can.
@@ -63,7 +64,8 @@ struct HeldRow {
 };
 
 /// The HeldRow of a warp of several that share a row. Most of them have all elements that they can hold, and there is
-/// code for these without checks, if kMayBeWhole. The weights of its first kInShared chunks are in shared memory.
+/// code for these without checks, if kMayBeWhole. What results of its first kInShared chunks are made of is in shared
+/// memory.
 template <class Types, unsigned kUnroll, unsigned kChunks, unsigned kInShared, bool kMayBeWhole = true>
 struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
   using Again = HeldPart<Types, kUnroll, kChunks, kInShared, false>;
@@ -169,8 +171,9 @@ struct CanonicalSoftmaxLanes {
   }
 };
 
-/// How many of a warp's kChunks chunks have their weights in shared memory. If half of an SM's threads are resident,
-/// registers have room for two chunks of elements, and for one of weights that are twice as wide.
+/// How many of a warp's kChunks chunks have what results are made of, weights or elements, in shared memory. If half of
+/// an SM's threads are resident, registers have room for two chunks of elements, and for one of weights that are twice
+/// as wide. Code for logarithms of rows that begin anywhere would spill.
 template <class Types, unsigned kChunks>
 constexpr unsigned kChunksInShared =
     kChunks == 2 && (!Types::kLog || Types::kIsAligned) && sizeof(typename Types::Acc) == 2 * sizeof(typename Types::In)

@@ -2,9 +2,9 @@
 // launch, not the registers of a thread, so many warps are resident, and some load while others compute or store.
 //
 // A row belongs to a warp, a block or a cluster; arguments.chunks is how many of its chunks each block has, and a warp
-// of those that share a row takes 2^run_levels of them, one after the other. Each chunk has a slot, where a lane keeps
-// its packs of elements, and then their weights, or the same elements for the logarithm. No thread reads what another
-// one kept.
+// of those that share a row takes 2^run_levels of them, one after the other. Those behind the row's last chunk need not
+// be launched. Each chunk has a slot, where a lane keeps its packs of elements, and then their weights, or the same
+// elements for the logarithm. No thread reads what another one kept.
 //
 // Constraints: those of canonical_softmax.cuh but for kChunks; dynamic shared memory has a slot for each chunk of a row
 // that a block has, for each row that it holds at once.

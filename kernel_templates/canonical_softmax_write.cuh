@@ -30,7 +30,7 @@ struct SoftmaxSum {
   }
 };
 
-/// Makes the State of a row of those of its groups of lanes.
+/// Makes the State of a row of those of its groups of lanes. Some of its warps and blocks may not be launched.
 template <class Types, unsigned kThreads, unsigned kClusterBlocks, Exchange kExchange>
 using CombineSoftmax = Combine<CanonicalCombine<SoftmaxSum<Types>>, kThreads, kClusterBlocks, Grid::none, true,
                                Tail::warp, kExchange, true>;

@@ -29,8 +29,8 @@ enum class Grid {
 };
 
 /// kThreads is a power of two. kRepeats: a block makes several outputs, one after the other; to_all() and clusters are
-/// double buffered then, with one barrier an output at each level. kMayBeFewer: blocks of fewer warps, and clusters
-/// of fewer blocks, may be launched, which call to_all() only. A kernel has one object of a type.
+/// double buffered then, with one barrier an output at each level. kMayBeFewer: blocks may be launched with fewer warps,
+/// and clusters with fewer blocks; they call to_all() only. A kernel has one object of a type.
 template <class Op, unsigned kThreads, unsigned kClusterBlocks = 1, Grid kGrid = Grid::none, bool kRepeats = false,
           Tail kTail = Tail::warp, Exchange kExchange = Exchange::barriers, bool kMayBeFewer = false>
 class Combine {
@@ -50,7 +50,7 @@ class Combine {
     else return threadIdx.x % kThreads;
   }
 
-  /// The number of the calling thread's cluster, or block, and how many there are.
+  /// The number of the calling thread's cluster, or of its block, and how many of them the grid has.
   static __device__ unsigned group() {
     if constexpr (kClusterBlocks > 1) return number_of_cluster();
     else return blockIdx.x;

@@ -19,8 +19,8 @@ namespace hone {
 
 /// A policy on a problem over rows. packs_per_thread counts packs of whole rows where lanes hold them, else packs of 16
 /// bytes in flight: 4 are a chunk of a warp. In shared memory a warp takes a chunk at a time, and so does one with a
-/// ring, or of a grid that holds rows. Of two chunks that a warp holds, the weights of one are in shared memory where
-/// they are twice as wide as elements.
+/// ring, or of a grid that holds rows. Of two chunks that a warp holds, one is kept in shared memory where weights are
+/// twice as wide as elements.
 struct CanonicalSoftmax : SoftmaxRowPolicy {
   const Problem& problem;
   SoftmaxTraits traits{problem};
