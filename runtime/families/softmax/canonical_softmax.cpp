@@ -181,8 +181,8 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
   if (is_held()) return held_is_valid(facts);
   if (is_ring) return ring_is_valid(facts);
   if (has_tiles) return tiles_are_valid(facts);
-  if (const std::int64_t smem = smem_bytes(last_of(problem, 1)); smem > facts.smem_bytes_per_block_optin)
-    return {ReasonCode::device_smem, {static_cast<double>(smem), double(facts.smem_bytes_per_block_optin)}};
+  if (Reason reason = check_smem(facts, smem_bytes(last_of(problem, 1)) + exchanged_bytes()); !reason.empty())
+    return reason;
   return first_reason(
       {reason_if(combine == Combine::pipeline, "reproducible rows are in no pipeline"),
        reason_if(is_in_shared && smem_bytes(last_of(problem, 1)) > most_smem, "shared memory does not hold the row"),
@@ -333,7 +333,7 @@ WorkShape CanonicalSoftmax::shape() const {
     held_rows(columns, 1).add_to(shape, rows, traits.traffic(1, 1) - 1);
     return shape;
   }
-  shape.block_threads = static_cast<int>(32 * launched_warps(columns));
+  shape.block_threads = static_cast<int>(32 * launched_warps());
   shape.most_block_threads = block_threads;
   shape.cluster_blocks = static_cast<int>(launched_blocks());
   shape.tiles = count * (cuts_rows() ? row_tiles() : launched_blocks());
@@ -387,7 +387,12 @@ std::int64_t CanonicalSoftmax::smem_bytes(std::int64_t of_columns) const {
   if (is_ring)
     return row_warps() * ring_slots(of_columns) * ring_slot_bytes() + chunks_of_block(of_columns) * kept_bytes();
   if (is_in_shared) return block_threads / 32 / row_warps() * chunks_of_block(of_columns) * slot_bytes();
-  return is_on_chip ? launched_warps(of_columns) * chunks_in_shared() * kept_bytes() : 0;
+  return is_on_chip ? row_warps() * chunks_in_shared() * kept_bytes() : 0;
+}
+
+std::int64_t CanonicalSoftmax::exchanged_bytes() const {
+  if (row_warps() == 1) return 0;
+  return 2 * (static_cast<std::int64_t>(traits.state_bytes()) * (row_warps() + cluster_blocks) + 8);
 }
 
 std::int64_t CanonicalSoftmax::launched_blocks() const {
@@ -395,10 +400,10 @@ std::int64_t CanonicalSoftmax::launched_blocks() const {
   return std::max<std::int64_t>(2, divide_up(at_least_one(divide_up(columns, chunk)), chunks_of_block(columns)));
 }
 
-std::int64_t CanonicalSoftmax::launched_warps(std::int64_t of_columns) const {
+std::int64_t CanonicalSoftmax::launched_warps() const {
   const std::int64_t warps = block_threads / 32;
   if (scope == Scope::warp || !is_on_chip || is_ring) return warps;
-  const std::int64_t chunks = chunks_of_block(of_columns);
+  const std::int64_t chunks = chunks_of_block(columns);
   return divide_up(chunks, std::int64_t{1} << Spans::of(chunks, warps).levels);
 }
 
@@ -453,7 +458,7 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
       arguments.kept_rows = static_cast<unsigned>(held.kept_rows());
     }
     for (int entry = 0; entry < (cuts_rows() ? 2 : 1); ++entry) {
-      Launch& launch = add_launch(launches, grid, 32 * launched_warps(columns), arguments);
+      Launch& launch = add_launch(launches, grid, 32 * launched_warps(), arguments);
       launch.entry = entry;
       launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns));
       launch.cluster_blocks = static_cast<unsigned>(of_cluster);

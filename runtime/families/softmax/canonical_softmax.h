@@ -53,7 +53,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t row_warps() const { return scope == Scope::warp ? 1 : block_threads / 32; }  ///< of a block
   /// Blocks of a cluster, and warps of a block, that have a part of a row: no others are launched.
   std::int64_t launched_blocks() const;
-  std::int64_t launched_warps(std::int64_t of_columns) const;
+  std::int64_t launched_warps() const;
   std::int64_t slot_bytes() const { return chunk * static_cast<std::int64_t>(info(traits.accumulator).size_bytes); }
   std::int64_t smem_bytes(std::int64_t of_columns) const;  ///< of a block, where it holds rows of so many elements
   std::int64_t chunks_of_block(std::int64_t of_columns) const;  ///< of a row that blocks or warps hold
@@ -77,6 +77,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t chunks_of_lane() const;  ///< of the longest row, whose sums a lane combines: a power of two
   std::int64_t ring_slot_bytes() const { return kChunkBytes + (is_aligned ? 0 : kMaxAlignment); }
   std::int64_t ring_static_bytes() const;
+  std::int64_t exchanged_bytes() const;  ///< static shared memory of warps and blocks that share a row
   std::int64_t kept_bytes() const { return traits.is_log ? kChunkBytes : slot_bytes(); }  ///< of a chunk
   /// Blocks that have an SM to themselves get all of its registers.
   MinBlocks ring_bounds() const { return smem_kib > kMostSmemOfTwo ? MinBlocks::one : MinBlocks::unset; }

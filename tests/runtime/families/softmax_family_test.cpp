@@ -212,6 +212,23 @@ TEST(SoftmaxFamily, ReproducibleRowsAreLaunchedWithTheWarpsAndBlocksThatHaveAPar
   }
 }
 
+/// A row of 46 chunks needs 12 warps, four chunks each, and one of 32 needs 16; and warps exchange their sums.
+TEST(SoftmaxFamily, EveryReproducibleRowOfAClassHasSharedMemory) {
+  DeviceFacts facts = h100_facts();
+  facts.smem_bytes_per_block_optin = 48 * 1024;
+  const auto reason = [&](std::int64_t columns, std::string_view text) {
+    const Problem problem = rows_of(4, columns, {.dtype = DType::f16, .numerics = Numerics::reproducible});
+    const Policy policy = problem.family->space().parse(fmt::format("{} min_blocks=unset", text)).value();
+    return problem.family->is_valid(problem, policy, facts).text();
+  };
+  constexpr std::string_view kDirect = "scope=block block_threads={} staging=direct packs_per_thread=8",
+                             kShared = "scope=block block_threads=128 staging=shared smem_kib=48";
+  EXPECT_EQ(reason(16384, fmt::format(fmt::runtime(kDirect), 256)), "");
+  EXPECT_THAT(reason(32768, fmt::format(fmt::runtime(kDirect), 512)), Names("65824 bytes", "49152"));
+  EXPECT_EQ(reason(4096, kShared), "");
+  EXPECT_THAT(reason(8192, kShared), Names("shared memory", "49152"));
+}
+
 /// Winners serve all lengths of a class, and the cache has the launch of the one that was measured.
 TEST(SoftmaxFamily, AWinnerMayHaveBeenMeasuredWithOtherBlocks) {
   const Problem problem = rows_of(4096, 5001, {.dtype = DType::f16, .numerics = Numerics::reproducible});
