@@ -181,10 +181,9 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
   if (is_held()) return held_is_valid(facts);
   if (is_ring) return ring_is_valid(facts);
   if (has_tiles) return tiles_are_valid(facts);
-  if (Reason reason = check_smem(facts, smem_bytes(last_of(problem, 1)) + exchanged_bytes()); !reason.empty())
-    return reason;
   return first_reason(
-      {reason_if(combine == Combine::pipeline, "reproducible rows are in no pipeline"),
+      {check_smem(facts, smem_bytes(last_of(problem, 1)) + exchanged_bytes()),
+       reason_if(combine == Combine::pipeline, "reproducible rows are in no pipeline"),
        reason_if(is_in_shared && smem_bytes(last_of(problem, 1)) > most_smem, "shared memory does not hold the row"),
        reason_if(is_by_lanes && !std::has_single_bit(static_cast<unsigned>(packs_per_thread)),
                  "lanes hold a power of two of packs"),
@@ -333,7 +332,7 @@ WorkShape CanonicalSoftmax::shape() const {
     held_rows(columns, 1).add_to(shape, rows, traits.traffic(1, 1) - 1);
     return shape;
   }
-  shape.block_threads = static_cast<int>(32 * launched_warps());
+  shape.block_threads = static_cast<int>(launched_threads());
   shape.most_block_threads = block_threads;
   shape.cluster_blocks = static_cast<int>(launched_blocks());
   shape.tiles = count * (cuts_rows() ? row_tiles() : launched_blocks());
@@ -397,14 +396,12 @@ std::int64_t CanonicalSoftmax::exchanged_bytes() const {
 
 std::int64_t CanonicalSoftmax::launched_blocks() const {
   if (cluster_blocks == 1 || is_ring) return cluster_blocks;
-  return std::max<std::int64_t>(2, divide_up(at_least_one(divide_up(columns, chunk)), chunks_of_block(columns)));
+  return std::max<std::int64_t>(2, divide_up(divide_up(columns, chunk), chunks_of_block(columns)));
 }
 
-std::int64_t CanonicalSoftmax::launched_warps() const {
-  const std::int64_t warps = block_threads / 32;
-  if (scope == Scope::warp || !is_on_chip || is_ring) return warps;
-  const std::int64_t chunks = chunks_of_block(columns);
-  return divide_up(chunks, std::int64_t{1} << Spans::of(chunks, warps).levels);
+std::int64_t CanonicalSoftmax::launched_threads() const {
+  if (scope == Scope::warp || !is_on_chip || is_ring) return block_threads;
+  return 32 * Spans::of(chunks_of_block(columns), row_warps()).count;
 }
 
 std::int64_t CanonicalSoftmax::chunks_of_lane() const {
@@ -458,7 +455,7 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
       arguments.kept_rows = static_cast<unsigned>(held.kept_rows());
     }
     for (int entry = 0; entry < (cuts_rows() ? 2 : 1); ++entry) {
-      Launch& launch = add_launch(launches, grid, 32 * launched_warps(), arguments);
+      Launch& launch = add_launch(launches, grid, launched_threads(), arguments);
       launch.entry = entry;
       launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns));
       launch.cluster_blocks = static_cast<unsigned>(of_cluster);

@@ -51,9 +51,9 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t tile_rows() const { return block_threads / threads_per_row * rows_at_once(); }
 
   std::int64_t row_warps() const { return scope == Scope::warp ? 1 : block_threads / 32; }  ///< of a block
-  /// Blocks of a cluster, and warps of a block, that have a part of a row: no others are launched.
+  /// Blocks of a cluster, at least two, and threads of a block that have a part of a row: no others are launched.
   std::int64_t launched_blocks() const;
-  std::int64_t launched_warps() const;
+  std::int64_t launched_threads() const;
   std::int64_t slot_bytes() const { return chunk * static_cast<std::int64_t>(info(traits.accumulator).size_bytes); }
   std::int64_t smem_bytes(std::int64_t of_columns) const;  ///< of a block, where it holds rows of so many elements
   std::int64_t chunks_of_block(std::int64_t of_columns) const;  ///< of a row that blocks or warps hold
@@ -81,7 +81,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t kept_bytes() const { return traits.is_log ? kChunkBytes : slot_bytes(); }  ///< of a chunk
   /// Blocks that have an SM to themselves get all of its registers.
   MinBlocks ring_bounds() const { return smem_kib > kMostSmemOfTwo ? MinBlocks::one : MinBlocks::unset; }
-  /// How many of the chunks that a warp holds have their weights in shared memory: kChunksInShared of the kernel.
+  /// How many of the chunks that a warp holds are kept in shared memory: kChunksInShared of the kernel.
   std::int64_t chunks_in_shared() const {
     const bool are_wide = slot_bytes() == 2 * kChunkBytes && (is_aligned || !traits.is_log);
     return scope != Scope::warp && chunks_at_once == 2 && are_wide ? 1 : 0;

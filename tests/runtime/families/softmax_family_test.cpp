@@ -221,10 +221,10 @@ TEST(SoftmaxFamily, EveryReproducibleRowOfAClassHasSharedMemory) {
     const Policy policy = problem.family->space().parse(fmt::format("{} min_blocks=unset", text)).value();
     return problem.family->is_valid(problem, policy, facts).text();
   };
-  constexpr std::string_view kDirect = "scope=block block_threads={} staging=direct packs_per_thread=8",
-                             kShared = "scope=block block_threads=128 staging=shared smem_kib=48";
-  EXPECT_EQ(reason(16384, fmt::format(fmt::runtime(kDirect), 256)), "");
-  EXPECT_THAT(reason(32768, fmt::format(fmt::runtime(kDirect), 512)), Names("65824 bytes", "49152"));
+  EXPECT_EQ(reason(16384, "scope=block block_threads=256 staging=direct packs_per_thread=8"), "");
+  EXPECT_THAT(reason(32768, "scope=block block_threads=512 staging=direct packs_per_thread=8"),
+              Names("65824 bytes", "49152"));
+  constexpr std::string_view kShared = "scope=block block_threads=128 staging=shared smem_kib=48";
   EXPECT_EQ(reason(4096, kShared), "");
   EXPECT_THAT(reason(8192, kShared), Names("shared memory", "49152"));
 }
