@@ -24,6 +24,10 @@ class ColumnBatches {
   static constexpr unsigned kUnroll = Tiling::kUnroll;
   static_assert(!Tiling::kShiftedLoads && kThreads * kUnroll <= kElements && (!kHolds || kBatchLevels == 0));
 
+  /// Whether a batch is in flight while act() has the one before, which takes registers. Folds after the first find the
+  /// elements in a cache.
+  static constexpr bool kLoadsAhead = kBatchLevels > 0 && requires { Tiling::Op::kFoldsOnce; };
+
   /// The rows `row`, row + (kThreads << levels_), … of the chunk, of which the first `count` are there.
   struct Batch {
     ElementPack packs[kUnroll];
@@ -103,14 +107,18 @@ class ColumnBatches {
   /// Calls act(number, batch) for the batches of the chunk, in their order.
   template <class Act>
   __device__ void for_batches(const Act& act) const {
+    if constexpr (kHolds) {
+      act(0u, held_);
+    } else {
+      Batch batch;
+      if (kLoadsAhead) load(batch, 0);
 #pragma unroll 1
-    for (unsigned b = 0; b < batches(); ++b) {
-      if constexpr (kHolds) {
-        act(b, held_);
-      } else {
-        Batch batch;
-        load(batch, b);
+      for (unsigned b = 0; b < batches(); ++b) {
+        Batch next;
+        if (!kLoadsAhead) load(batch, b);
+        else if (b + 1 < batches()) load(next, b + 1);
         act(b, batch);
+        if (kLoadsAhead) batch = next;
       }
     }
   }

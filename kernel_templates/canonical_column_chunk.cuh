@@ -21,7 +21,7 @@ class ColumnChunk : public ColumnBatches<Tiling, kBatchLevels, kHolds> {
   using Prepared = decltype(Op::prepared(ElementPack()));
   using Element = decltype(Prepared()[0]);
   static constexpr unsigned kStates = kPack;
-  static constexpr bool kKnowsFirst = true;
+  static constexpr bool kIsHeld = kHolds, kKnowsFirst = true;
 
   using Batches::Batches;
 
@@ -43,19 +43,26 @@ class ColumnChunk : public ColumnBatches<Tiling, kBatchLevels, kHolds> {
   }
   template <class Monoid, class T, class Leaf>
   __device__ void fold(T (&results)[kPack], const Leaf& leaf) const {
-    T* const of_output = states_of_outputs<T>();
-    T values[kPack];
-    fold_rows<Monoid>(values, [&](Element x, bool is_there, unsigned e, unsigned number) {
-      return leaf(Op::present(x, is_there), e, number);
+    Nodes<T> nodes;
+    for_batches([&](unsigned b, const Batch& batch) {
+      fold_batch<Monoid>(nodes, results, batch, b, [&](Element x, bool is_there, unsigned e, unsigned number) {
+        return leaf(Op::present(x, is_there), e, number);
+      });
     });
+    combine_threads<Monoid>(results);
+  }
+  template <class Monoid, class T>
+  __device__ void combine_threads(T (&values)[kPack]) const {
+    T* const of_output = states_of_outputs<T>();
     fold_threads<Monoid, 1>(values, 0, [&](unsigned output, T result) { of_output[output] = result; });
     __syncthreads();
 #pragma unroll
     for (int e = 0; e < static_cast<int>(kPack); ++e) {
       const bool is_column = column_ + e >= 0 && column_ + e < static_cast<int>(tile_.width);
-      results[e] = of_output[is_column ? output_of(column_ + e) : 0];
+      values[e] = of_output[is_column ? output_of(column_ + e) : 0];
     }
   }
+  __device__ bool any(bool is) const { return __syncthreads_or(is); }
 
   /// The fold, of each of a thread's columns, of leaf(element, is_there, e, number) over the thread's rows.
   template <class Monoid, class T, class Leaf>

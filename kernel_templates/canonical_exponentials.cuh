@@ -142,6 +142,7 @@ struct Canonical<LogSumExp<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChunk<Acc
   using In = In_;
   using Index = Index_;
   using State = ScaledSum<Acc>;
+  static constexpr bool kFoldsOnce = true;  ///< most chunks that are not held
 
   static __device__ State absent() { return {lowest<Acc>(), -Acc(0)}; }
   static __device__ State combine(State a, State b) {
@@ -154,15 +155,16 @@ struct Canonical<LogSumExp<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChunk<Acc
   static __device__ void of_chunk(const Group& group, State (&states)[Group::kStates]) {
     constexpr unsigned kStates = Group::kStates;
     Acc most[kStates], sum[kStates], from[kStates];
-    group.template fold<CanonicalMax<Acc>>(
-        most, [&](Optional<Acc> x, unsigned, unsigned) { return x.is_there ? x.value : lowest<Acc>(); });
+    bool is_summed = false;
+    if constexpr (Group::kIsHeld)
+      group.template fold<CanonicalMax<Acc>>(
+          most, [&](Optional<Acc> x, unsigned, unsigned) { return x.is_there ? x.value : lowest<Acc>(); });
+    else is_summed = fold_once(group, most, sum);
 #pragma unroll
     for (unsigned s = 0; s < kStates; ++s) from[s] = origin(most[s]);
-    group.template fold<CanonicalSum<Acc>>(sum, [&](Optional<Acc> x, unsigned s, unsigned) {
-      // Selected, since a branch takes longer than the exponential of what is not there.
-      const Acc exponential = near_exponential(x.value - from[s]);
-      return x.is_there ? exponential : -Acc(0);
-    });
+    if (!is_summed)
+      group.template fold<CanonicalSum<Acc>>(
+          sum, [&](Optional<Acc> x, unsigned s, unsigned) { return weight(x, from[s]); });
 #pragma unroll
     for (unsigned s = 0; s < kStates; ++s) states[s] = {most[s], is_nan(most[s]) ? most[s] : sum[s]};
   }
@@ -176,6 +178,30 @@ struct Canonical<LogSumExp<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChunk<Acc
   }
 
  private:
+  /// Finds the largest elements and the sums relative to 1, where each fold reads the elements. False, in all threads,
+  /// if some chunk has another origin. If its elements are all −∞, it has the same sum nevertheless, of the least
+  /// exponentials, and if one is NaN, it has none.
+  template <class Group>
+  static __device__ bool fold_once(const Group& group, Acc (&most)[Group::kStates], Acc (&sum)[Group::kStates]) {
+#pragma unroll
+    for (unsigned s = 0; s < Group::kStates; ++s) most[s] = lowest<Acc>();
+    group.template fold<CanonicalSum<Acc>>(sum, [&](Optional<Acc> x, unsigned s, unsigned) {
+      most[s] = larger<false>(most[s], x.is_there ? x.value : lowest<Acc>());
+      return weight(x, Acc(0));
+    });
+    group.template combine_threads<CanonicalMax<Acc>>(most);
+    bool is_elsewhere = false;
+#pragma unroll
+    for (unsigned s = 0; s < Group::kStates; ++s)
+      is_elsewhere |= origin(most[s]) != Acc(0) && origin(most[s]) > lowest<Acc>();
+    return !group.any(is_elsewhere);
+  }
+
+  /// Selected, since a branch takes longer than the exponential of what is not there.
+  static __device__ Acc weight(Optional<Acc> x, Acc from) {
+    const Acc exponential = near_exponential(x.value - from);
+    return x.is_there ? exponential : -Acc(0);
+  }
   static __device__ Acc origin(Acc most) { return fabs(most) <= CanonicalMath<Acc>::kMostNear ? Acc(0) : most; }
   static __device__ Acc relative_to(Acc to, State state) {
     const Acc from = origin(state.reference);

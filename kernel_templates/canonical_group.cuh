@@ -60,7 +60,7 @@ struct UnknownFirst {};
 template <unsigned kRows, unsigned kPack, unsigned kLanes, class At, class Residue, class First>
 struct LaneGroup {
   static constexpr unsigned kStates = 1;
-  static constexpr bool kKnowsFirst = !kSame<First, UnknownFirst>;
+  static constexpr bool kIsHeld = true, kKnowsFirst = !kSame<First, UnknownFirst>;
   const At& at;
   const Residue& residue;
   const First& first_of;

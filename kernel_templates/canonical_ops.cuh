@@ -16,6 +16,9 @@
 //   of_chunk(group, States)    the States of the chunks that a group of threads shares, one each of kStates sequences:
 //                              LaneGroup, or the columns of canonical_column_chunk.cuh. All threads get
 //                              fold<Monoid>(results, leaf), the fold of leaf(Optional, sequence, number in the chunk);
+//                              unless kIsHeld, each fold reads the elements, and there are
+//                              combine_threads<Monoid>(values), the fold of what threads have, and any(bool), true if
+//                              it is for one of them;
 //                              if kKnowsFirst, first(s) and count(s) are element 0 and the number of elements
 #pragma once
 

@@ -59,6 +59,7 @@ enum class MinBlocks : std::int32_t {
   unset,           ///< none: the compiler's choice
   three_quarters,  ///< ⌊1536 ÷ threads⌋: three quarters of the threads of an SM of 2048
   one_half,        ///< ⌊1024 ÷ threads⌋: half of them
+  one_quarter,     ///< ⌊512 ÷ threads⌋
 };
 
 /// The values of an enum by name. Called with some of them, the default first, it makes a categorical parameter.
@@ -85,8 +86,8 @@ inline constexpr NamedValues<Staging, 6> staging_parameter{
 inline constexpr NamedValues<Combine, 4> combine_parameter{"combine",
                                                            {"last_block", "second_kernel", "pipeline", "held"}};
 inline constexpr NamedValues<Tail, 2> tail_parameter{"tail", {"warp", "shared"}};
-inline constexpr NamedValues<MinBlocks, 4> min_blocks_parameter{"min_blocks",
-                                                           {"1", "unset", "1536_threads", "1024_threads"}};
+inline constexpr NamedValues<MinBlocks, 5> min_blocks_parameter{
+    "min_blocks", {"1", "unset", "1536_threads", "1024_threads", "512_threads"}};
 
 /// The blocks of a cluster, the default first: 1 where no cluster makes an output.
 inline Parameter cluster_parameter(std::vector<std::int32_t> blocks) {

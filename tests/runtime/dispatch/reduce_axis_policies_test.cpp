@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -126,6 +128,55 @@ TEST_F(ReduceAxisPolicies, ReproducibleColumnsHaveTheBitsOfTheDefinition) {
         ASSERT_FALSE(policies.empty()) << to_string(problem);
         verify(problem, policies[turn * 131 % policies.size()]);
       }
+}
+
+/// Chunks beside each other whose exponentials are relative to 1, or to elements above or below, or are all 0, or have
+/// no sum.
+TEST_F(ReduceAxisPolicies, ReproducibleLogsumexpOfColumnsMayBeFarFromZero) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr std::int64_t kColumns = 70;
+  enum Kind { near, above, below, lowest, lowest_but_one, with_infinity, with_nan };
+  const auto verify_columns = [&]<class T>(T, std::int64_t chunk, std::initializer_list<Kind> kinds) {
+    const ReduceSpec spec{.op = ReduceOp::logsumexp, .dtype = kDTypeOf<T>, .numerics = Numerics::reproducible};
+    const std::int64_t rows = 3 * chunk + 100;
+    const Problem problem = reduce_columns_problem(spec, {.reduced = rows, .inner = kColumns});
+    std::vector<float> values = random_values<float>(rows * kColumns);
+    for (std::int64_t i = 0; i < rows * kColumns; ++i) {
+      const std::int64_t row = i / kColumns, column = i % kColumns;
+      const bool is_first = row % chunk == 0, is_mixed = column % 2 == 0;
+      switch (kinds.begin()[static_cast<std::size_t>(column / 2 + is_mixed * row / chunk) % kinds.size()]) {
+        case near: break;
+        case above: values[i] += 100; break;
+        case below: values[i] -= 100; break;
+        case lowest: values[i] = -kInfinity; break;
+        case lowest_but_one: values[i] = is_first ? values[i] : -kInfinity; break;
+        case with_infinity: values[i] = is_first && column < 20 ? kInfinity : values[i]; break;
+        case with_nan: values[i] = is_first && column > 50 ? kNan : values[i]; break;
+      }
+    }
+    const std::vector<T> elements(values.begin(), values.end());
+    const auto in = upload(elements);
+    const DeviceBuffer out(device_, kColumns * sizeof(float));
+    const DeviceBuffer workspace = make_workspaces(device_, 1);
+    const std::vector<Policy> policies = policies_of(problem);
+    for (std::size_t i = 0; i < policies.size(); i += policies.size() / 4 + 1) {
+      const Unit unit = unit_of(problem, policies[i]);
+      const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+      const LoadedCandidate loaded{{policies[i], {3}},
+                                   load_policy(*device_, problem, policies[i], unit, binary).module};
+      loaded.enqueue(*device_, problem, std::array<void*, 2>{in.data, out.data()}, workspace.data(), nullptr);
+      for (std::int64_t column = 0; column < kColumns; ++column) {
+        float expected = 0;
+        canonical_reduce(spec, {elements.data() + column, kColumns}, {}, rows, &expected);
+        EXPECT_EQ(std::bit_cast<std::uint32_t>(fetch(out.as<float>() + column)), std::bit_cast<std::uint32_t>(expected))
+            << "column " << column << " by " << problem.family->space().to_string(policies[i]);
+      }
+    }
+  };
+  verify_columns(float{}, 512, {near, above, below, lowest, lowest_but_one, with_infinity, with_nan});
+  verify_columns(float{}, 512, {near, above});
+  verify_columns(half{}, 1024, {near, lowest, lowest_but_one, with_infinity, with_nan});
+  verify_columns(half{}, 1024, {near, below});
 }
 
 /// Rows of more spans than a block has rounds, whose warps take longer runs; they begin anywhere.
