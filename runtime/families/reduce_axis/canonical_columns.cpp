@@ -106,7 +106,7 @@ Reason CanonicalColumns::is_valid(const DeviceFacts& facts) const {
                        reason_if(lanes() < 2, "each thread has a share of the same column"),
                        reason_if(staging != Staging::direct, "the canonical tree has no staged and no shifted columns"),
                        reason_if(tile_rows > chunk, "threads load more rows at once than a chunk has"),
-                       check_static_smem(smem_bytes())});
+                       check_smem_of_kernels(facts, smem_bytes())});
 }
 
 Reason CanonicalColumns::prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts) {

@@ -50,6 +50,12 @@ struct ColumnsLayout : ColumnsPolicy {
   StagedTile staged_tile() const { return {problem, block_threads, threads_per_column, unroll}; }
   CombiningBlock combining_block() const { return {block_threads, last_of(problem, 2)}; }
 
+  /// `bytes`: the static shared memory of the kernel that takes columns. The host device counts that of all kernels of
+  /// a unit, and the one that combines parts has a state for each thread.
+  Reason check_smem_of_kernels(const DeviceFacts& facts, std::int64_t bytes) const {
+    return check_static_smem(bytes + (is_split() && is_host(facts) ? block_threads * state : 0));
+  }
+
   std::int64_t parts(std::int64_t max_blocks) const {
     if (!is_split()) return 1;
     return std::clamp<std::int64_t>(max_blocks / at_least_one(tiles), 1,

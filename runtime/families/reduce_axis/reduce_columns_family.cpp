@@ -48,7 +48,7 @@ struct Layout : ColumnsLayout {
          reason_if(shifts && is_aligned(problem), "rows that begin with a pack need not be shifted"),
          reason_if(shifts && threads_per_column >= pack_elements, "threads whose rows begin alike have whole packs"),
          reason_if(shifts && may_fold, "short rows are no shorter for it"),
-         reason_if(shifts && pack_bytes < 4, "packs of less than a word"), check_static_smem(smem_bytes())});
+         reason_if(shifts && pack_bytes < 4, "packs of less than a word"), check_smem_of_kernels(facts, smem_bytes())});
   }
 
   /// The States of each row of threads, with gaps (ColumnTiling::slot()).

@@ -130,6 +130,25 @@ TEST_F(ReduceAxisPolicies, ReproducibleColumnsHaveTheBitsOfTheDefinition) {
       }
 }
 
+/// Policies with nearly all static shared memory that there is, of which the host device counts that of both kernels.
+TEST_F(ReduceAxisPolicies, ColumnsThatBlocksShareHaveSharedMemoryForBothKernels) {
+  const ReduceSpec spec{.op = ReduceOp::mean_variance,
+                        .dtype = DType::bf16,
+                        .nan = NanPolicy::ignore,
+                        .numerics = Numerics::reproducible};
+  const Problem problem = reduce_columns_problem(spec, {.reduced = 9000, .inner = 16});
+  int verified = 0;
+  for (const Policy& policy : problem.family->space().all()) {
+    const auto columns = policy.as<ColumnsPolicy>();
+    if (columns.scope != Scope::grid || columns.block_threads > 128 || columns.threads_per_column > 2) continue;
+    if (columns.unroll != 2 || columns.min_blocks != MinBlocks::unset) continue;
+    if (!problem.family->is_valid(problem, policy, device_->facts()).empty()) continue;
+    verify(problem, policy);
+    ++verified;
+  }
+  EXPECT_GT(verified, 0);
+}
+
 /// Chunks beside each other whose exponentials are relative to 1, or to elements above or below, or are all 0, or have
 /// no sum.
 TEST_F(ReduceAxisPolicies, ReproducibleLogsumexpOfColumnsMayBeFarFromZero) {
