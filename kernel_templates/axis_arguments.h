@@ -26,7 +26,8 @@ struct ColumnsArguments {
   unsigned long long slice_tiles;  ///< 1 if rows are folded, else ⌈inner / kTileColumns⌉
   unsigned folds;
   unsigned parts;  ///< blocks per tile; if there are several, outer · tiles · parts fits 32 bits
-  unsigned run_levels = 0;  ///< of canonical_columns.cuh: a part has 2^run_levels chunks
+  unsigned run_levels = 0;  ///< of canonical_columns.cuh: a part has 2^run_levels chunks;
+  unsigned cut_levels = 0;  ///< or, if that is 0, every 2^cut_levels-th row of one
 };
 
 /// staged_reduce.cuh

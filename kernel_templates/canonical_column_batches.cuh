@@ -49,7 +49,7 @@ class ColumnBatches {
     }
   }
 
-  static __device__ Offset rows_of(const Tile& tile) { return kElements / tile.folds; }
+  static __device__ Offset rows_of(const Tile& tile) { return (kElements >> tile.cut_levels) / tile.folds; }
 
   /// Goes to the chunk that begins with row `first`; `reduced` is the number of elements of a column.
   __device__ void go_to(Offset first, unsigned long long reduced) {
@@ -69,18 +69,20 @@ class ColumnBatches {
   __device__ void load(Batch& batch, unsigned number) const {
     batch.row = row_ + kThreads * (__brev(number) >> 1 >> (31 - levels_));
     const unsigned step = kThreads << levels_;
-    batch.count = batch.row < rows_ && !is_idle() ? ((rows_ - 1 - batch.row) / kThreads >> levels_) + 1 : 0;
+    const unsigned count = batch.row < rows_ ? ((rows_ - 1 - batch.row) / kThreads >> levels_) + 1 : 0;
+    batch.count = is_idle() ? 0 : count;
     const Offset row = first_ + batch.row;
-    const Offset last = row + static_cast<Offset>(batch.count == 0 ? 0 : batch.count - 1) * step;
+    const Offset last = row + static_cast<Offset>(count == 0 ? 0 : count - 1) * step;
     const Offset stride = tile_.pitch * step;
     const In* from = in_ + (tile_.first + row * tile_.pitch + column_);
     if (row < tile_.row_of_packs || last >= tile_.last_of_packs) {
 #pragma unroll
       for (unsigned u = 0; u < kUnroll; ++u)
         if (u < batch.count) batch.packs[u] = load_singles(row + static_cast<Offset>(u) * step);
-    } else if (batch.count >= kUnroll) {
+    } else if (count >= kUnroll) {  // also in lanes without columns, which must not send their warp both ways
 #pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u, from += stride) batch.packs[u] = Tiling::load(from);
+      for (unsigned u = 0; u < kUnroll; ++u, from += stride)
+        if (!is_idle()) batch.packs[u] = Tiling::load(from);
     } else {
 #pragma unroll
       for (unsigned u = 0; u < kUnroll; ++u, from += stride)

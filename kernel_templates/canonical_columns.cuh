@@ -4,7 +4,8 @@
 // Tiles, packs, their alignment and folded rows are those of reduce_columns.cuh, but the folds of a row are a power of
 // two. A block makes the chunks of its tile one after the other (ColumnChunk), and their tree by a binary counter for
 // each output, in shared memory. With kSplitsRows several blocks share a tile: each makes a span of 2^run_levels
-// chunks, and a second kernel the tree of the spans.
+// chunks, and a second kernel the tree of the spans. With kCutsChunks it may also make a part of a chunk, every
+// 2^cut_levels-th row: these are the last folds of a chunk, so its parts are leaves of the second kernel's tree.
 //
 // Constraints: those of reduce_columns.cuh, no shifted loads; kThreadsPerOutput · kUnroll and `folds` are at most a
 // chunk; a span has at most 2^kLevels chunks; all.parts is at most kThreadSpans · the threads of an output of
@@ -19,8 +20,8 @@
 namespace hone {
 
 template <class Op, unsigned kBlockThreads, unsigned kThreadsPerOutput, unsigned kPackElements, unsigned kUnroll,
-          RowStarts kStarts, bool kFolds, unsigned kBatchLevels, unsigned kLevels, bool kSplitsRows, class Out,
-          unsigned kValues>
+          RowStarts kStarts, bool kFolds, unsigned kBatchLevels, unsigned kLevels, bool kSplitsRows, bool kCutsChunks,
+          class Out, unsigned kValues>
 struct CanonicalColumns {
   using Tiling = ColumnTiling<Op, kBlockThreads, kThreadsPerOutput, kPackElements, kUnroll, kStarts, kFolds>;
   using In = typename Op::In;
@@ -89,6 +90,7 @@ struct CanonicalColumns {
 
  private:
   static __device__ unsigned parts(const ColumnsArguments& all) { return kSplitsRows ? all.parts : 1; }
+  static __device__ unsigned cut_levels(const ColumnsArguments& all) { return kCutsChunks ? all.cut_levels : 0; }
   static __device__ unsigned long long slice_tiles(const ColumnsArguments& all) { return kFolds ? 1 : all.slice_tiles; }
   static __device__ unsigned long long tiles(const ColumnsArguments& all) { return all.outer * slice_tiles(all); }
 
@@ -113,15 +115,20 @@ struct CanonicalColumns {
     Offset before = 0;          ///< chunks of the part before the current one
 
     __device__ Work(const ColumnsArguments& all, const Item& item)
-        : tile(all, item.slice, item.column, item.part, parts(all)),
+        : tile(all, item.slice, item.column, item.part, parts(all), first_row(all, item.part), cut_levels(all)),
           partials(parts(all) == 1 ? nullptr : partials_in<State>(all.workspace) + item.part),
           output(item.slice * all.inner + item.column) {
       const Offset rows = Chunk::rows_of(tile), chunks = (tile.rows + rows - 1) / rows;
       const Offset span = Offset(1) << all.run_levels;
-      first = parts(all) == 1 ? 0 : item.part * span;
+      first = parts(all) == 1 ? 0 : (item.part >> cut_levels(all)) * span;
       most = parts(all) == 1 || chunks - first < span ? chunks - first : span;
     }
 
+    /// The rows of a part begin with the number of that part in its chunk, with its bits reversed: then neighbouring
+    /// parts are what a fold in halves combines.
+    static __device__ unsigned first_row(const ColumnsArguments& all, unsigned part) {
+      return kCutsChunks ? __brev(part) >> 1 >> (31 - cut_levels(all)) : 0;
+    }
     /// The first row of the current chunk.
     __device__ Offset row() const { return (first + before) * Chunk::rows_of(tile); }
 
@@ -144,8 +151,8 @@ inline constexpr unsigned kThreadSpans = 8;
 template <class Op, unsigned kBlockThreads, unsigned kOutputs, class Out, unsigned kValues>
 __device__ void combine_spans(const PartsArguments& all) {
   using State = typename Op::State;
-  constexpr unsigned kThreads = kBlockThreads / kOutputs;  // of an output
-  __shared__ State of_thread[kBlockThreads];
+  constexpr unsigned kWarps = kBlockThreads / kWarpThreads;
+  static_assert(kOutputs <= kWarpThreads);
   pdl_release_then_wait();
   const unsigned thread = threadIdx.x / kOutputs, output = blockIdx.x * kOutputs + threadIdx.x % kOutputs;
   const State* const partials =
@@ -157,16 +164,19 @@ __device__ void combine_spans(const PartsArguments& all) {
     const bool is_there = output < all.outputs && part < all.parts;
     some[i] = is_there ? load_from_l2(partials + part) : Op::absent();
   }
-  of_thread[threadIdx.x] = combine_tree<Op, kThreadSpans>(some);
-#pragma unroll 1
-  for (unsigned s = 1; s < kThreads; s *= 2) {
-    __syncthreads();
-    if (thread % (2 * s) == 0)
-      of_thread[threadIdx.x] = Op::combine(of_thread[threadIdx.x], of_thread[threadIdx.x + s * kOutputs]);
-  }
-  if (thread == 0 && output < all.outputs)
-    Op::write(of_thread[threadIdx.x], static_cast<typename Op::Index>(all.reduced),
-              static_cast<Out*>(all.out) + static_cast<unsigned long long>(output) * kValues);
+  State state = combine_tree<Op, kThreadSpans>(some);
+#pragma unroll kTreeUnroll<Op>
+  for (unsigned mask = kOutputs; mask < kWarpThreads; mask *= 2)
+    state = combine_lanes<Op>(state, shuffle_xor(state, mask), (threadIdx.x & mask) != 0);
+  __shared__ State of_warp[kWarps][kOutputs];
+  if (threadIdx.x % kWarpThreads < kOutputs) of_warp[threadIdx.x / kWarpThreads][threadIdx.x % kOutputs] = state;
+  __syncthreads();
+  if (thread > 0 || output >= all.outputs) return;
+  State of_output[kWarps];
+#pragma unroll
+  for (unsigned w = 0; w < kWarps; ++w) of_output[w] = of_warp[w][threadIdx.x];
+  Op::write(combine_tree<Op, kWarps>(of_output), static_cast<typename Op::Index>(all.reduced),
+            static_cast<Out*>(all.out) + static_cast<unsigned long long>(output) * kValues);
 }
 
 }  // namespace hone

@@ -105,14 +105,16 @@ struct ColumnTile {
   Offset end;    ///< elements from here on do not exist, or belong to the next slice
   Offset pitch;
   Offset rows;
+  unsigned cut_levels;  ///< rows are every 2^cut_levels-th of the slice
   Offset row_of_packs, last_of_packs;  ///< the rows [row_of_packs, last_of_packs) are loaded in packs
   unsigned width;                      ///< in columns
   unsigned folds, inner;
   unsigned part, parts;
 
   __device__ ColumnTile(const ColumnsArguments& all, unsigned long long slice, unsigned long long column,
-                        unsigned part_, unsigned parts_)
-      : rows(static_cast<Offset>(all.rows)),
+                        unsigned part_, unsigned parts_, unsigned first_row = 0, unsigned cut_levels_ = 0)
+      : rows((static_cast<Offset>(all.rows) - first_row + (1 << cut_levels_) - 1) >> cut_levels_),
+        cut_levels(cut_levels_),
         folds(Tiling::kFolds ? all.folds : 1),
         inner(static_cast<unsigned>(all.inner)),
         part(part_),
@@ -121,9 +123,9 @@ struct ColumnTile {
     const unsigned long long left = all.inner - column;
     // The next slice is no part of an incomplete last row of folds. Without folds a pack may reach into the next row.
     const unsigned long long slices = Tiling::kFolds ? slice + 1 : all.outer;
-    first = static_cast<Offset>(slice * all.slice_pitch + column);
+    first = static_cast<Offset>(slice * all.slice_pitch + first_row * all.pitch + column);
     end = static_cast<Offset>(slices * all.slice_pitch - (all.pitch - all.inner));
-    pitch = static_cast<Offset>(all.pitch * folds);
+    pitch = static_cast<Offset>(all.pitch * folds) << cut_levels;
     width = Tiling::kFolds ? inner * folds : left < kTileColumns ? static_cast<unsigned>(left) : kTileColumns;
 
     // How far the packs of a row may reach beyond the tile. (A shifted load reads two packs and may need only one.)

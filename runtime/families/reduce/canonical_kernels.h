@@ -24,7 +24,7 @@ inline bool has_too_many_values(const Problem& problem, std::int64_t chunks, std
 }
 
 /// How the tree of an array is divided: a warp takes 2^levels times what it has in flight, in a row; a span is what the
-/// warps of a block take together.
+/// warps of a block take together. Columns may have spans of less than a chunk, whose levels are negative.
 struct Spans {
   int levels = 0;
   std::int64_t count = 1;

@@ -77,7 +77,8 @@ struct ColumnsLayout : ColumnsPolicy {
                                      .slice_tiles = static_cast<std::uint64_t>(slice_tiles),
                                      .folds = static_cast<unsigned>(folds),
                                      .parts = static_cast<unsigned>(split.count),
-                                     .run_levels = static_cast<unsigned>(split.levels)};
+                                     .run_levels = static_cast<unsigned>(std::max(0, split.levels)),
+                                     .cut_levels = static_cast<unsigned>(std::max(0, -split.levels))};
     add_launch(launches, std::min(tiles * split.count, max_blocks), block_threads, arguments, entry);
     if (split.count > 1)
       add_combining_launch(launches, combining_block(), axis, arguments.parts, workspace, buffers[1]);

@@ -18,6 +18,7 @@
 
 #include "runtime/choose/compiled.h"
 #include "runtime/dispatch/workspace_pool.h"
+#include "runtime/families/counts.h"
 #include "runtime/families/reduce_axis/axis_family.h"
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
@@ -42,7 +43,8 @@ class ReduceAxisPolicies : public DeviceTest {
     return some;
   }
 
-  void verify(const Problem& problem, const Policy& policy) {
+  /// In grids of a few blocks, some of which may be clusters, and of `most_blocks`.
+  void verify(const Problem& problem, const Policy& policy, std::int64_t most_blocks = 40) {
     const KernelFamily& family = *problem.family;
     const Unit unit = unit_of(problem, policy);
     const auto binary = std::make_shared<const Binary>(device_->compile(unit));
@@ -52,7 +54,8 @@ class ReduceAxisPolicies : public DeviceTest {
     const int cluster = family.shape(problem, policy).cluster_blocks;
     std::vector<Problem> problems = family.verifier().verified_problems(problem);
     std::erase_if(problems, [&](const Problem& one) { return !family.refuse(one).empty(); });
-    ASSERT_EQ(verify_in_grids(*device_, workload, policy, code.module, problems, {cluster * 3, 40}, workspace.data()),
+    ASSERT_EQ(verify_in_grids(*device_, workload, policy, code.module, problems, {cluster * 3, most_blocks},
+                              workspace.data()),
               "");
   }
 };
@@ -128,6 +131,35 @@ TEST_F(ReduceAxisPolicies, ReproducibleColumnsHaveTheBitsOfTheDefinition) {
         ASSERT_FALSE(policies.empty()) << to_string(problem);
         verify(problem, policies[turn * 131 % policies.size()]);
       }
+}
+
+/// Few chunks, of which blocks take every second row, every fourth, …: whole ones, short ones, and of a single row, so
+/// that some blocks have none.
+TEST_F(ReduceAxisPolicies, BlocksMayShareChunksOfColumns) {
+  constexpr std::int64_t kMostBlocks = 500;
+  std::size_t turn = 0;
+  const Policy policy = Policy::of(
+      ColumnsPolicy{.block_threads = 128, .threads_per_column = 16, .unroll = 2, .scope = Scope::grid});
+  for (const DType dtype : {DType::f16, DType::f32, DType::f64, DType::f8e4m3})
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::product, ReduceOp::l2_norm}) {
+      const ReduceSpec spec{.op = op, .dtype = dtype, .numerics = Numerics::reproducible};
+      if (!spec.is_reproducible() || !test::in_share(turn++)) continue;
+      const std::int64_t chunk = 2048 / info(dtype).size_bytes;
+      const auto shapes = std::to_array<std::pair<ColumnsShape, std::uint32_t>>({{{1, 2 * chunk, 128}, kMaxAlignment},
+                                                                                 {{1, chunk - 3, 300}, 1},
+                                                                                 {{1, 3 * chunk + 1, 133}, 1},
+                                                                                 {{2, chunk + 70, 96, 104}, 8},
+                                                                                 {{3, chunk / 2 + 5, 150, 171}, 1}});
+      for (const auto& [shape, alignment] : shapes) {
+        const Problem problem = reduce_columns_problem(spec, shape, std::max(alignment, static_cast<std::uint32_t>(info(dtype).size_bytes)));
+        LaunchList launches;
+        const std::array<void*, 2> buffers{};
+        problem.family->encode(problem, {policy, {kMostBlocks}}, buffers, nullptr, launches);
+        const std::int64_t tiles = shape.outer * divide_up(shape.inner, 7 * 16 / info(dtype).size_bytes);
+        EXPECT_GT(launches.begin()->grid.x, tiles * divide_up(shape.reduced, chunk)) << to_string(problem);
+        verify(problem, policy, kMostBlocks);
+      }
+    }
 }
 
 /// Policies with nearly all static shared memory that there is, of which the host device counts that of both kernels.
