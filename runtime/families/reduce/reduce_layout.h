@@ -221,10 +221,12 @@ inline constexpr std::array<PruneRule<ReduceView>, 5> kReduceRules{{
     {"narrower vectors than there might be",
      "H100, CUDA 13.0, 2026-11-24, all valid policies of 6 sums (parameter_effects): the best with 4 bytes 0.6 to "
      "3.6 % behind, with 8 bytes 0.2 to 2.1; host, 2 cores, 2026-11: sum of 2^21 f32 2576 µs with 4 bytes, 1371 with "
-     "16, 974 with 32. Not those of the canonical tree, where they take fewer shuffles and registers: the sum of 2^24 "
-     "f16 took 10.65 µs with 16 bytes, 10.3 with 4 (H200, CUDA 13.0, graphs, 2026-11-29)",
+     "16, 974 with 32. Not of 16-bit elements in the canonical tree, where they take fewer shuffles and registers: the "
+     "sum of 2^24 f16 took 10.65 µs with 16 bytes, 10.3 with 4; f32 and f64 at most 1 % less (H200, CUDA 13.0, graphs, "
+     "2026-11-29)",
      [](const ReduceView& v) {
-       return !is_canonical(v.problem) && v.vector_bytes < (v.inputs == 2 ? v.widest_vector_bytes() : kMaxAlignment);
+       const bool is_tried = is_canonical(v.problem) && element_bytes(v.problem) <= 2;
+       return !is_tried && v.vector_bytes < (v.inputs == 2 ? v.widest_vector_bytes() : kMaxAlignment);
      }},
     {"1536 threads on an SM leave each 42 registers, too few for the tile",
      "ptxas of CUDA 13.0, sm_90, 2026-11-24: of mean_variance 10 of 94 units spilled, of logsumexp f32 2 of 12",
