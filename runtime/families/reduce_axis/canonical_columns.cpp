@@ -73,7 +73,7 @@ constexpr std::array<PruneRule<View>, 12> kRules{{
      [](const View& v) { return v.threads_per_column > 1 && v.threads_per_column >= 2 * v.rows; }},
     {"threads load more rows at once than there are", kNotMeasured,
      [](const View& v) { return v.unroll > 2 && v.tile_rows >= 2 * v.rows; }},
-    {"columns of one chunk are not shared by blocks", kNotMeasured,
+    {"columns of one chunk are not shared by blocks, unless these may cut it", kNotMeasured,
      [](const View& v) { return v.is_split() && v.chunks() << v.most_cut_levels() < 2; }},
     {"there are tiles enough for all blocks", kNotMeasured,
      [](const View& v) { return v.is_split() && v.tiles > 8 * v.facts.sm_count; }},
