@@ -24,8 +24,8 @@ class ColumnBatches {
   static constexpr unsigned kUnroll = Tiling::kUnroll;
   static_assert(!Tiling::kShiftedLoads && kThreads * kUnroll <= kElements && (!kHolds || kBatchLevels == 0));
 
-  /// True if for_batches() has the next batch in flight while act() has one. That takes registers, and an operation that
-  /// folds a chunk several times finds it in a cache from the second time on.
+  /// True if for_batches() has the next batch in flight while act() has one. That takes registers, and operations that
+  /// fold a chunk several times find it in a cache from the second time on.
   static constexpr bool kLoadsAhead = kBatchLevels > 0 && requires { Tiling::Op::kFoldsOnce; };
 
   /// The rows `row`, row + (kThreads << levels_), … of the chunk, of which the first `count` are there.

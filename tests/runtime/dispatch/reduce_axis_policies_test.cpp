@@ -144,18 +144,19 @@ TEST_F(ReduceAxisPolicies, BlocksMayShareChunksOfColumns) {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::product, ReduceOp::l2_norm}) {
       const ReduceSpec spec{.op = op, .dtype = dtype, .numerics = Numerics::reproducible};
       if (!spec.is_reproducible() || !test::in_share(turn++)) continue;
-      const std::int64_t chunk = 2048 / info(dtype).size_bytes;
+      const auto size = static_cast<std::uint32_t>(info(dtype).size_bytes);
+      const std::int64_t chunk = 2048 / size, least_tile = 7 * 16 / size;
       const auto shapes = std::to_array<std::pair<ColumnsShape, std::uint32_t>>({{{1, 2 * chunk, 128}, kMaxAlignment},
                                                                                  {{1, chunk - 3, 300}, 1},
                                                                                  {{1, 3 * chunk + 1, 133}, 1},
                                                                                  {{2, chunk + 70, 96, 104}, 8},
                                                                                  {{3, chunk / 2 + 5, 150, 171}, 1}});
       for (const auto& [shape, alignment] : shapes) {
-        const Problem problem = reduce_columns_problem(spec, shape, std::max(alignment, static_cast<std::uint32_t>(info(dtype).size_bytes)));
+        const Problem problem = reduce_columns_problem(spec, shape, std::max(alignment, size));
         LaunchList launches;
         const std::array<void*, 2> buffers{};
         problem.family->encode(problem, {policy, {kMostBlocks}}, buffers, nullptr, launches);
-        const std::int64_t tiles = shape.outer * divide_up(shape.inner, 7 * 16 / info(dtype).size_bytes);
+        const std::int64_t tiles = shape.outer * divide_up(shape.inner, least_tile);
         EXPECT_GT(launches.begin()->grid.x, tiles * divide_up(shape.reduced, chunk)) << to_string(problem);
         verify(problem, policy, kMostBlocks);
       }
