@@ -19,9 +19,9 @@ struct CanonicalColumns : ColumnsLayout {
   CanonicalColumns(const Problem& of, const Policy& policy);
 
   std::int64_t chunks() const { return at_least_one(divide_up(axis.reduced, chunk)); }
-  /// Whether blocks may take parts of a chunk, in the whole size class, and the least of them: every
-  /// 2^most_cut_levels()-th row, as many as the threads load at once.
+  /// True if blocks may take parts of a chunk, in the whole size class.
   bool cuts_chunks() const;
+  /// The smallest part of a chunk is every 2^most_cut_levels()-th row, at least as many as the threads load at once.
   int most_cut_levels() const;
   std::int64_t accumulator_bytes() const {
     return static_cast<std::int64_t>(info(reduce_spec_of(problem).accumulator_dtype()).size_bytes);
