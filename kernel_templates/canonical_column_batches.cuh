@@ -67,7 +67,7 @@ class ColumnBatches {
   __device__ unsigned batches() const { return kBatchLevels == 0 ? 1 : 1u << levels_; }
 
   __device__ void load(Batch& batch, unsigned number) const {
-    batch.row = row_ + kThreads * (__brev(number) >> 1 >> (31 - levels_));
+    batch.row = row_ + kThreads * reversed_bits(number, levels_);
     const unsigned step = kThreads << levels_;
     const unsigned count = batch.row < rows_ ? ((rows_ - 1 - batch.row) / kThreads >> levels_) + 1 : 0;
     batch.count = is_idle() ? 0 : count;

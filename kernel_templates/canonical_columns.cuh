@@ -124,10 +124,9 @@ struct CanonicalColumns {
       most = parts(all) == 1 || chunks - first < span ? chunks - first : span;
     }
 
-    /// The rows of a part begin with the number of that part in its chunk, with its bits reversed: then neighbouring
-    /// parts are what a fold in halves combines.
+    /// Of the rows of a part of a chunk.
     static __device__ unsigned first_row(const ColumnsArguments& all, unsigned part) {
-      return kCutsChunks ? __brev(part) >> 1 >> (31 - cut_levels(all)) : 0;
+      return kCutsChunks ? reversed_bits(part, cut_levels(all)) : 0;
     }
     /// The first row of the current chunk.
     __device__ Offset row() const { return (first + before) * Chunk::rows_of(tile); }
@@ -164,10 +163,8 @@ __device__ void combine_spans(const PartsArguments& all) {
     const bool is_there = output < all.outputs && part < all.parts;
     some[i] = is_there ? load_from_l2(partials + part) : Op::absent();
   }
-  State state = combine_tree<Op, kThreadSpans>(some);
-#pragma unroll kTreeUnroll<Op>
-  for (unsigned mask = kOutputs; mask < kWarpThreads; mask *= 2)
-    state = combine_lanes<Op>(state, shuffle_xor(state, mask), (threadIdx.x & mask) != 0);
+  using Tree = CanonicalCombine<Op>;
+  const State state = Tree::template in_all_lanes<kWarpThreads, kOutputs>(combine_tree<Op, kThreadSpans>(some));
   __shared__ State of_warp[kWarps][kOutputs];
   if (threadIdx.x % kWarpThreads < kOutputs) of_warp[threadIdx.x / kWarpThreads][threadIdx.x % kOutputs] = state;
   __syncthreads();

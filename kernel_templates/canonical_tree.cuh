@@ -27,6 +27,12 @@ __device__ typename Op::State combine_lanes(typename Op::State mine, typename Op
   else return Op::combine(mine, other);
 }
 
+/// The lowest `count` bits of a number, at most 31, in reverse order. If part p of a sequence begins with the element
+/// reversed_bits(p, count) and has every 2^count-th one, a fold in halves ends with the tree of neighbouring parts.
+__device__ inline unsigned reversed_bits(unsigned number, unsigned count) {
+  return __brev(number) >> 1 >> (31 - count);
+}
+
 /// The elements of a chunk.
 template <class In>
 inline constexpr unsigned kChunkElements = kChunkBytes / sizeof(In);
@@ -40,11 +46,11 @@ struct CanonicalCombine {
   static __device__ State identity() { return Op::absent(); }
   static __device__ State combine(State a, State b) { return Op::combine(a, b); }
 
-  /// The tree of kLanes neighbouring lanes, in all of them.
-  template <unsigned kLanes>
+  /// The tree of those of kLanes neighbouring lanes that are a multiple of kStride lanes apart, in all of them.
+  template <unsigned kLanes, unsigned kStride = 1>
   static __device__ State in_all_lanes(State state) {
 #pragma unroll kTreeUnroll<Op>
-    for (unsigned mask = 1; mask < kLanes; mask *= 2)
+    for (unsigned mask = kStride; mask < kLanes; mask *= 2)
       state = combine_lanes<Op>(state, shuffle_xor(state, mask), (threadIdx.x & mask) != 0);
     return state;
   }
@@ -52,8 +58,8 @@ struct CanonicalCombine {
   static __device__ State of_lanes(State state) { return in_all_lanes<kLanes>(state); }
 };
 
-/// Folds leaf(0) … leaf(kCount − 1) in halves, those of a power of two leaves of which the others are absent. Recursive,
-/// so that every index is a constant.
+/// Folds leaf(0) … leaf(kCount − 1) in halves, those of a power of two leaves of which the others are absent. It is
+/// recursive, so that every index is a constant.
 template <class Op, unsigned kCount, unsigned kFirst = 0, unsigned kStep = 1, class Leaf>
 __device__ typename Op::State fold_leaves(const Leaf& leaf) {
   if constexpr (kFirst + kStep >= kCount) return leaf(kFirst);

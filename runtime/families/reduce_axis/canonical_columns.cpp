@@ -18,8 +18,9 @@ constexpr std::int64_t kThreadSpans = 8;
 constexpr std::int64_t kSpansOfBlock = 4;
 
 /// Blocks may take parts of a chunk where all tiles together have no more chunks than these: about two for each SM of a
-/// large GPU. The sum of 2048 × 768 f16 took 5.65 µs by whole chunks, and takes 3.9; of 10000 × 512 f32, which has 276,
-/// 9.1 µs by parts, since these take more registers, and 8.6 (H200, CUDA 13.0, graphs, 2026-11-29).
+/// large GPU. The sum of 2048 × 768 f16 took 5.65 µs by whole chunks, and takes 3.9; that of 10000 × 512 f32, in
+/// whose size class there are up to 276, took 9.1 µs by parts, since these take more registers, and 8.6 by whole chunks
+/// (H200, CUDA 13.0, graphs, 2026-11-29).
 constexpr std::int64_t kFewChunks = 256;
 
 constexpr std::int64_t kLeastRowBytes = 128;    ///< a memory transaction
@@ -127,7 +128,8 @@ Spans CanonicalColumns::spans(std::int64_t max_blocks) const {
                 room / at_least_one(axis.outputs())});
   Spans spans = Spans::of(chunks(), at_least_one(most));
   const std::int64_t most_of_cut = std::min(most, max_blocks / at_least_one(tiles));
-  for (; -spans.levels < most_cut_levels() && 2 * spans.count <= most_of_cut; spans.count *= 2) --spans.levels;
+  for (const int least = -most_cut_levels(); spans.levels > least && 2 * spans.count <= most_of_cut; --spans.levels)
+    spans.count *= 2;
   return spans;
 }
 
@@ -138,7 +140,7 @@ bool CanonicalColumns::cuts_chunks() const {
 }
 
 int CanonicalColumns::most_cut_levels() const {
-  return !cuts_chunks() ? 0 : std::max(0, bits_of(std::min(chunk, rows) / tile_rows) - 1);
+  return cuts_chunks() ? std::max(0, bits_of(std::min(chunk, rows) / tile_rows) - 1) : 0;
 }
 
 Unit CanonicalColumns::unit() const {

@@ -51,7 +51,7 @@ struct ColumnsLayout : ColumnsPolicy {
   CombiningBlock combining_block() const { return {block_threads, last_of(problem, 2)}; }
 
   /// `bytes`: the static shared memory of the kernel that takes columns. The host device counts that of all kernels of
-  /// a unit, and the one that combines parts has a state for each thread.
+  /// a unit, and the one that combines parts has at most a state for each thread.
   Reason check_smem_of_kernels(const DeviceFacts& facts, std::int64_t bytes) const {
     return check_static_smem(bytes + (is_split() && is_host(facts) ? block_threads * state : 0));
   }
