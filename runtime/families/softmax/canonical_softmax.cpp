@@ -20,10 +20,8 @@ constexpr std::int64_t kMostRowsAtOnce = 4;
 /// themselves do not, nor do kernels with fast numerics, which lose 1 % by it.
 constexpr std::int64_t kAreasOfGroups = 2;
 constexpr std::int32_t kHeldTile = 2;                 ///< packs of a ring that a thread writes at once
+constexpr std::int64_t kFoundPlaces = 4 + 2;          ///< of rows, and of those that are summed again
 constexpr std::int64_t kMostChunksOfWarp = 4;         ///< of a row in shared memory
-constexpr std::int64_t kFoundPlaces = 2;              ///< of the sums of a row
-constexpr std::int64_t kMostRingSlots = 4;            ///< of a warp
-constexpr std::int64_t kMostChunksOfLane = 32;        ///< of a row whose sums blocks exchange
 constexpr std::int64_t kLeastRingBytes = 32 * 1024;   ///< of a row
 constexpr std::int64_t kMostSmemOfWarps = 112 * 1024;  ///< that hold rows, of a block
 constexpr int kLeastSmemKib = 48;                     ///< that a policy names
@@ -55,7 +53,7 @@ struct View : PolicyView<CanonicalSoftmax> {
   HeldRows held_rows_of_all_sms() const { return held_rows(columns, facts.sm_count); }
 };
 
-constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 28>{{
+constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 26>{{
     {"few warps of a block that holds rows take long for each", "as with fast numerics (softmax_family.cpp)",
      [](const View& v) { return v.is_held() && v.block_threads < 1024; }},
     {"four warps, one of three groups, share eight chunks of the tree evenly; where a block has more than three chunks of "
@@ -85,23 +83,15 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 28>
      "8192 rows of 8192 f16 take rings of a block 107 µs, blocks with registers 94, 4096 of 5001 40 and 32 (H100, CUDA "
      "13.0, 2026-11-28)",
      [](const View& v) { return v.is_ring && v.row_bytes < kLeastRingBytes; }},
-    {"registers hold aligned rows of about 2^16 elements as fast, and the search does not find them beside rings",
-     "1024 rows of 65536 f16 take rings 104 µs, clusters of 16 blocks with registers 96 (H100, CUDA 13.0, 2026-11-28)",
+    {"smaller blocks or clusters have a warp for each chunk", kNotMeasured,
      [](const View& v) {
-       return v.is_ring && v.is_aligned && !v.traits.is_log && v.longest > 48 * v.chunk && v.longest <= 96 * v.chunk;
+       const std::int64_t warps = v.row_warps() * v.cluster_blocks;
+       return v.is_ring && v.cluster_blocks * v.block_threads > 128 && warps >= 2 * divide_up(v.longest, v.chunk);
      }},
-    {"an SM has 16 warps with rings: fewer issue too little, and more have too few registers",
-     "1024 rows of 50257 f16 take clusters of two blocks of 16 warps 88 µs, of 25 98, 256 of 250001 clusters of eight "
-     "blocks of 16 warps 106, of 31 129 (H100, CUDA 13.0, 2026-11-28)",
+    {"less shared memory has the slots", kNotMeasured,
      [](const View& v) {
-       return v.is_ring && (v.smem_kib < v.kMostSmemOfTwo ||
-                            v.block_threads != (v.smem_kib == v.kMostSmemOfTwo ? 256 : 512));
-     }},
-    {"some warps have no chunk of a row", kNotMeasured,
-     [](const View& v) { return v.is_ring && v.row_warps() > v.chunks_of_block(v.longest); }},
-    {"a smaller ring would do", "two chunks ahead of a warp take no longer than three (as above)",
-     [](const View& v) {
-       return v.is_ring && v.smem_kib > v.kMostSmemOfTwo && v.ring_slots(v.longest) >= kMostRingSlots;
+       return v.is_ring && v.smem_kib > kLeastSmemKib &&
+              v.ring_bytes(v.longest) <= (v.smem_kib > 112 ? 112 : kLeastSmemKib) * 1024;
      }},
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
      [](const View& v) { return (v.is_of_lanes() || v.has_tiles) && v.block_threads > 256; }},
@@ -210,11 +200,11 @@ Reason CanonicalSoftmax::held_is_valid(const DeviceFacts& facts) const {
 Reason CanonicalSoftmax::ring_is_valid(const DeviceFacts& facts) const {
   const std::int64_t longest = last_of(problem, 1);
   return first_reason(
-      {reason_if(!has_bulk_copies(facts), "the device has no bulk copies"), check_smem(facts, smem_kib * 1024),
+      {reason_if(!has_bulk_copies(facts), "the device has no bulk copies"), check_smem(facts, ring_bytes(longest)),
        reason_if(scope == Scope::warp, "a ring is for rows that several warps share"),
        reason_if(pack * traits.in_bytes != kMaxAlignment, "rings are of packs of 16 bytes"),
-       reason_if(divide_up(longest, chunk) > 32 * kMostChunksOfLane, "rows have more chunks than a warp combines"),
-       reason_if(ring_slots(longest) < 1, "shared memory does not hold the row and a ring")});
+       reason_if(chunks_of_block(longest) > row_warps(), "a row has more chunks than there are warps"),
+       reason_if(ring_bytes(longest) > smem_kib * 1024, "shared memory does not hold the row and the next one")});
 }
 
 Reason CanonicalSoftmax::tiles_are_valid(const DeviceFacts& facts) const {
@@ -266,12 +256,10 @@ Unit CanonicalSoftmax::unit() const {
   if (is_ring) {
     source += fmt::format(
         "using Kernel = hone::CanonicalSoftmaxRing<Types, {}, {}, {}>;\n"
-        "static_assert(Kernel::kSlotBytes == {} && Kernel::kKeptBytes == {} && Kernel::kMostSlots == {} &&\n"
-        "                  sizeof(Kernel::Shared) == {},\n"
+        "static_assert(Kernel::kSlotBytes == {} && Kernel::kKeptBytes == {} && sizeof(Kernel::Shared) == {},\n"
         "              \"host and device disagree\");\n",
-        block_threads, cluster_blocks, chunks_of_lane(), ring_slot_bytes(), kept_bytes(), kMostRingSlots,
-        ring_static_bytes());
-    return unit_of(source, {kernel_entry("Kernel::run", block_threads, ring_bounds())});
+        block_threads, cluster_blocks, chunks_of_lane(), ring_slot_bytes(), kept_bytes(), ring_static_bytes());
+    return unit_of(source, {kernel_entry("Kernel::run", block_threads, MinBlocks::one_half)});
   }
   if (has_tiles) {
     source += fmt::format("using Kernel = hone::CanonicalSoftmaxTiles<Types, {}, {}, {}, {}, {}, {}>;\n", block_threads,
@@ -337,8 +325,8 @@ WorkShape CanonicalSoftmax::shape() const {
   shape.cluster_blocks = static_cast<int>(launched_blocks());
   shape.tiles = count * (cuts_rows() ? row_tiles() : launched_blocks());
   shape.launches = cuts_rows() ? 2 : 1;
-  shape.independent_blocks = !cuts_rows() && !is_ring;
-  shape.bytes_in_flight_per_block = is_ring ? row_warps() * ring_slots(columns) * kChunkBytes
+  shape.independent_blocks = !cuts_rows();
+  shape.bytes_in_flight_per_block = is_ring ? chunks_of_block(columns) * kChunkBytes
                                             : std::min(row_bytes / launched_blocks(), tile * traits.in_bytes);
   if (!is_on_chip) shape.traffic = traits.traffic(2, 1);
   else if (!is_in_shared && columns > tile * cluster_blocks) shape.traffic = traits.traffic(1, 1);
@@ -376,15 +364,14 @@ Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {
 std::int64_t CanonicalSoftmax::chunks_of_block(std::int64_t of_columns) const {
   const std::int64_t chunks = at_least_one(divide_up(of_columns, chunk));
   if (cluster_blocks == 1) return chunks;
-  if (is_ring) return divide_up(chunks, cluster_blocks);
+  if (is_ring) return divide_up(chunks, ring_blocks(of_columns));
   return at_least_one(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(chunks))) / cluster_blocks);
 }
 
 std::int64_t CanonicalSoftmax::smem_bytes(std::int64_t of_columns) const {
   if (has_tiles) return tile_of_lanes.smem_bytes(tile_rows(), of_columns);
   if (is_held()) return ring_kib * 1024;
-  if (is_ring)
-    return row_warps() * ring_slots(of_columns) * ring_slot_bytes() + chunks_of_block(of_columns) * kept_bytes();
+  if (is_ring) return chunks_of_block(of_columns) * (ring_slot_bytes() + kept_bytes());
   if (is_in_shared) return block_threads / 32 / row_warps() * chunks_of_block(of_columns) * slot_bytes();
   return is_on_chip ? row_warps() * chunks_in_shared() * kept_bytes() : 0;
 }
@@ -395,12 +382,14 @@ std::int64_t CanonicalSoftmax::exchanged_bytes() const {
 }
 
 std::int64_t CanonicalSoftmax::launched_blocks() const {
-  if (cluster_blocks == 1 || is_ring) return cluster_blocks;
+  if (cluster_blocks == 1) return 1;
+  if (is_ring) return ring_blocks(columns);
   return std::max<std::int64_t>(2, divide_up(divide_up(columns, chunk), chunks_of_block(columns)));
 }
 
 std::int64_t CanonicalSoftmax::launched_threads() const {
-  if (scope == Scope::warp || !is_on_chip || is_ring) return block_threads;
+  if (is_ring) return 32 * chunks_of_block(columns);
+  if (scope == Scope::warp || !is_on_chip) return block_threads;
   return 32 * Spans::of(chunks_of_block(columns), row_warps()).count;
 }
 
@@ -409,15 +398,14 @@ std::int64_t CanonicalSoftmax::chunks_of_lane() const {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(divide_up(chunks, 32))));
 }
 
-std::int64_t CanonicalSoftmax::ring_static_bytes() const {
-  const auto sum_bytes = static_cast<std::int64_t>(info(traits.accumulator).size_bytes);
-  const std::int64_t of_place = 32 * (chunks_of_lane() + 1) + row_warps() * cluster_blocks;
-  return 8 * (row_warps() * kMostRingSlots + kFoundPlaces) + kFoundPlaces * of_place * sum_bytes;
+std::int64_t CanonicalSoftmax::ring_blocks(std::int64_t of_columns) const {
+  const std::int64_t wanted = divide_up(divide_up(of_columns, chunk), row_warps());
+  return std::clamp<std::int64_t>(wanted, std::min(cluster_blocks, 2), cluster_blocks);
 }
 
-std::int64_t CanonicalSoftmax::ring_slots(std::int64_t of_columns) const {
-  const std::int64_t left = smem_kib * 1024 - ring_static_bytes() - chunks_of_block(of_columns) * kept_bytes();
-  return left < 0 ? 0 : std::min(kMostRingSlots, left / (row_warps() * ring_slot_bytes()));
+std::int64_t CanonicalSoftmax::ring_static_bytes() const {
+  const std::int64_t of_place = 8 + 32 * chunks_of_lane() * static_cast<std::int64_t>(traits.state_bytes());
+  return row_warps() * (8 + 4) + kFoundPlaces * of_place;
 }
 
 void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace,
@@ -447,7 +435,6 @@ void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> bu
                                         .lag = 0,
                                         .run_levels = static_cast<unsigned>(division.levels)};
     CanonicalSoftmaxArguments<Acc> arguments{of_rows, canonical::guessed_factors(factors.factor), input};
-    if (is_ring) arguments.slots = static_cast<unsigned>(ring_slots(columns));
     if (is_held()) {
       const HeldRows held = held_rows(columns, max_blocks);
       held.set(arguments);

@@ -32,7 +32,6 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t whole_packs = 1;                                                       ///< of most rows of the class
   std::int64_t of_lanes = 0;                                                          ///< elements of a row, at most
   SoftmaxTileRows tile_of_lanes;
-  static constexpr int kMostSmemOfTwo = 112;  ///< KiB of a block with rings of which an SM has two
   bool is_ring = staging == Staging::ring;
   bool is_in_shared = staging == Staging::shared || is_ring;
   /// Registers or shared memory of a block or a cluster hold rows: all, or those that are no longer than its tiles.
@@ -57,7 +56,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t slot_bytes() const { return chunk * static_cast<std::int64_t>(info(traits.accumulator).size_bytes); }
   std::int64_t smem_bytes(std::int64_t of_columns) const;  ///< of a block, where it holds rows of so many elements
   std::int64_t chunks_of_block(std::int64_t of_columns) const;  ///< of a row that blocks or warps hold
-  std::int64_t ring_slots(std::int64_t of_columns) const;  ///< of a warp; less than 1 if blocks do not hold the row
+  /// Of a block, in which rows of so many elements pass through a ring.
+  std::int64_t ring_bytes(std::int64_t of_columns) const { return smem_bytes(of_columns) + ring_static_bytes(); }
 
   HeldRows held_rows(std::int64_t of_columns, std::int64_t blocks) const;
 
@@ -76,11 +76,10 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   Reason ring_is_valid(const DeviceFacts& facts) const;
   std::int64_t chunks_of_lane() const;  ///< of the longest row, whose sums a lane combines: a power of two
   std::int64_t ring_slot_bytes() const { return kChunkBytes + (is_aligned ? 0 : kMaxAlignment); }
+  std::int64_t ring_blocks(std::int64_t of_columns) const;  ///< of a cluster: as few as have a warp for each chunk
   std::int64_t ring_static_bytes() const;
   std::int64_t exchanged_bytes() const;  ///< static shared memory of warps and blocks that share a row
   std::int64_t kept_bytes() const { return traits.is_log ? kChunkBytes : slot_bytes(); }  ///< of a chunk
-  /// Blocks that have an SM to themselves get all of its registers.
-  MinBlocks ring_bounds() const { return smem_kib > kMostSmemOfTwo ? MinBlocks::one : MinBlocks::unset; }
   /// How many of the chunks that a warp holds are kept in shared memory: kChunksInShared of the kernel.
   std::int64_t chunks_in_shared() const {
     const bool are_wide = slot_bytes() == 2 * kChunkBytes && (is_aligned || !traits.is_log);

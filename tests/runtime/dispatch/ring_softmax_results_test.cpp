@@ -1,5 +1,6 @@
 // Reproducible softmax of rows that pass through rings (canonical_softmax_ring.cuh), on a real device. Policies are
 // launched directly. The host device has no clusters.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -16,7 +17,7 @@ namespace {
 
 class RingSoftmaxResults : public SoftmaxPolicyTest {
  protected:
-  static std::string ring_of(int cluster_blocks, int threads = 128, int smem_kib = 48) {
+  static std::string ring_of(int cluster_blocks, int threads = 512, int smem_kib = 112) {
     const std::string scope =
         cluster_blocks == 1 ? "scope=block" : fmt::format("scope=cluster cluster_blocks={}", cluster_blocks);
     return fmt::format("{} block_threads={} staging=ring smem_kib={} min_blocks=unset", scope, threads, smem_kib);
@@ -25,16 +26,15 @@ class RingSoftmaxResults : public SoftmaxPolicyTest {
   bool has_clusters() const { return device_->facts().max_cluster_blocks >= 16; }
 };
 
-/// Rows of one chunk and of several for each warp, of as many warps and of fewer; rings of one slot and of more; rows
-/// that end in a chunk or in a pack.
+/// Rows of as many chunks as a block has warps, and of fewer; rows that end in a chunk or in a pack.
 TEST_F(RingSoftmaxResults, RowsAreRight) {
   verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(5, 4096), ring_of(1));
   verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(7, 5001, {5008, 5016}), ring_of(1));
   verify_reproducible({.dtype = DType::bf16}, SoftmaxShape::rows(3, 4104), ring_of(1, 256));
-  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(33, 24), ring_of(1));
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(33, 24), ring_of(1, 128, 48));
   verify_reproducible({}, SoftmaxShape::rows(9, 5000), ring_of(1));
   verify_reproducible({.dtype = DType::f64}, SoftmaxShape::rows(3, 1502), ring_of(1));
-  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(6, 9216), ring_of(1), true);
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(6, 5120), ring_of(1), true);
   verify_reproducible({.dtype = DType::f16, .scale = -3}, SoftmaxShape::rows(5, 5000), ring_of(1));
   for (const double scale : {300.0, -300.0})  // most rows are summed again
     verify_reproducible({.dtype = DType::bf16, .scale = scale}, SoftmaxShape::rows(19, 5000), ring_of(1));
@@ -60,19 +60,22 @@ TEST_F(RingSoftmaxResults, RowsMayBeginAnywhere) {
     verify_case({.dtype = DType::f16, .scale = scale}, SoftmaxShape::rows(9, 5003), ring_of(1));
 }
 
-/// Blocks of a cluster have the same number of chunks, or the last ones fewer, or none.
+/// Blocks of a cluster have the same number of chunks, or the last one fewer, or none.
 TEST_F(RingSoftmaxResults, ClustersShareRows) {
   if (!has_clusters()) GTEST_SKIP() << "there are no clusters of 16 blocks";
   std::size_t cases = 0;
   for (const int blocks : {2, 4, 8, 16})
-    for (const std::int64_t columns : {4096, 5001, 20011}) {
+    for (const std::int64_t columns : {517, 4096, 5001, 20011}) {
       const bool is_log = cases++ % 2 != 0;
-      verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(71, columns), ring_of(blocks, 128, 224), is_log);
+      const int threads = std::max(128, 1024 / blocks);
+      verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(271, columns), ring_of(blocks, threads, 224),
+                          is_log);
       verify_reproducible({.dtype = DType::bf16, .scale = 150},
-                          SoftmaxShape::rows(19, columns, {columns + 3, columns + 9}), ring_of(blocks, 256, 224));
+                          SoftmaxShape::rows(19, columns, {columns + 3, columns + 9}), ring_of(blocks, threads, 224));
     }
-  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(9, 131072), ring_of(16, 512, 224));
-  verify_reproducible({}, SoftmaxShape::rows(8, 50001), ring_of(8, 256, 224));
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(9, 131072), ring_of(16, 512, 112));
+  verify_reproducible({.dtype = DType::bf16}, SoftmaxShape::rows(300, 22528), ring_of(1, 1024, 224));
+  verify_reproducible({}, SoftmaxShape::rows(8, 50001), ring_of(8, 1024, 224));
 }
 
 /// Some rows are summed again, among others. In place.

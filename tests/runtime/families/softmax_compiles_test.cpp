@@ -83,8 +83,8 @@ TEST(SoftmaxCompiles, InEveryKindOfPolicyWithoutSpills) {
   };
   for (const std::int64_t columns : {50256, 50257}) {
     const bool is_odd = columns % 2 != 0;
-    add_cluster(DType::f16, !is_odd, columns, "2 block_threads=512 staging=ring smem_kib=224");
-    add_cluster(DType::f16, is_odd, columns, "4 block_threads=256 staging=ring smem_kib=112");
+    add_cluster(DType::f16, !is_odd, columns, "4 block_threads=1024 staging=ring smem_kib=224");
+    add_cluster(DType::f16, is_odd, columns, "8 block_threads=512 staging=ring smem_kib=112");
     for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
       add_cluster(dtype, false, columns, "8 block_threads=128 staging=direct packs_per_thread=8");
   }

@@ -188,11 +188,12 @@ TEST(SoftmaxFamily, ReproducibleRowsAreLaunchedWithTheWarpsAndBlocksThatHaveAPar
            {"scope=block block_threads=256 staging=direct packs_per_thread=4", 5121, 192, 1},
            {"scope=block block_threads=128 staging=direct packs_per_thread=8", 5001, 96, 1},
            {"scope=block block_threads=128 staging=shared smem_kib=48", 5001, 96, 1},
-           {"scope=block block_threads=128 staging=ring smem_kib=48", 5001, 128, 1},
+           {"scope=block block_threads=256 staging=ring smem_kib=48", 5001, 160, 1},
            {"scope=cluster cluster_blocks=8 block_threads=128 staging=direct packs_per_thread=8", 50304, 128, 7},
            {"scope=cluster cluster_blocks=8 block_threads=256 staging=shared smem_kib=112", 40000, 256, 5},
            {"scope=cluster cluster_blocks=8 block_threads=128 staging=direct packs_per_thread=8", 65536, 128, 8},
-           {"scope=cluster cluster_blocks=2 block_threads=256 staging=ring smem_kib=112", 50304, 256, 2},
+           {"scope=cluster cluster_blocks=4 block_threads=1024 staging=ring smem_kib=224", 50304, 800, 2},
+           {"scope=cluster cluster_blocks=8 block_threads=512 staging=ring smem_kib=112", 70000, 448, 5},
        }) {
     SCOPED_TRACE(fmt::format("{} columns, {}", columns, text));
     const Problem problem = rows_of(40, columns, {.dtype = DType::f16, .numerics = Numerics::reproducible});
