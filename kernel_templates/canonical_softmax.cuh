@@ -11,7 +11,7 @@
 //                           row is read twice. Some weights may be in shared memory, of which a launch has
 //                           Part::kSmemBytes for each warp.
 //   CanonicalSoftmaxShared  (canonical_softmax_shared.cuh) a warp, a block or a cluster holds a row in shared memory.
-//   CanonicalSoftmaxRing    (canonical_softmax_ring.cuh) the same, and the next row is copied there meanwhile.
+//   CanonicalSoftmaxRing    (canonical_softmax_ring.cuh) the same, and each row is written while the next one is summed.
 //   CanonicalSoftmaxHeld    (canonical_softmax_held.cuh) a grid holds rows in shared memory, or as much as it can.
 //   CanonicalSoftmaxRows    (canonical_softmax_rows.cuh) rows of any length are read twice.
 //

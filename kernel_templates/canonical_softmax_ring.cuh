@@ -7,15 +7,14 @@
 // elements for the logarithm, it has kept in shared memory, and keeps those of row r in their place. So no warp waits
 // for what the others find of a row before it has summed the next one, and loads and stores are always in flight.
 //
-// A cluster takes rows in a stride of all: all clusters of the grid should be resident.
-//
 // Rows that begin anywhere have packs that are aligned in the input, counted from the one that a row begins in. A slot
 // has one pack more then, the first of the next chunk, so that chunks can be turned as in RowPacks.
 //
 // Rows whose weights are relative to another power of two than was guessed are read and summed again.
 //
 // Constraints: those of canonical_softmax.cuh but for kChunks; packs of 16 bytes; a cluster has at most kClusterBlocks
-// blocks, but two if that is not 1; a row has at most 32 · kOfLane chunks; dynamic shared memory has kSlotBytes and kKeptBytes for each warp.
+// blocks, and is launched as one if that is not 1; a row has at most 32 · kOfLane chunks; dynamic shared memory has
+// kSlotBytes and kKeptBytes for each warp.
 #pragma once
 
 #include "canonical_found_states.cuh"
@@ -257,7 +256,7 @@ class CanonicalSoftmaxRing {
   const Arguments& all;
   Shared& shared;
   unsigned lane = threadIdx.x % kWarpThreads, warp = threadIdx.x / kWarpThreads;
-  unsigned first_row = kClusterBlocks > 1 ? number_of_cluster() : blockIdx.x;  ///< of the block
+  unsigned first_row = kClusterBlocks > 1 ? number_of_cluster() : blockIdx.x;  ///< of the block, or the cluster
   Place place{0, warp + (kClusterBlocks > 1 ? rank_in_cluster() * all.chunks : 0)};
   unsigned elements = at_most(elements_left(), kElements);
 };

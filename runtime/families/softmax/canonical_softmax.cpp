@@ -77,11 +77,12 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 26>
                (v.min_blocks != MinBlocks::unset && (!v.is_in_shared || v.is_ring || v.has_tiles)));
      }},
     {"registers hold elements of more than 16 bits as fast",
-     "128 rows of 250001 f32 take rings 107 µs, 256 of them clusters with registers 188 (H100, CUDA 13.0, 2026-11-28)",
+     "128 rows of 250001 f32 took rings 107 µs, in which a warp had several chunks, 256 of them clusters with registers "
+     "188 (H100, CUDA 13.0, 2026-11-28)",
      [](const View& v) { return v.is_ring && v.traits.in_bytes > 2; }},
     {"registers hold so short a row as fast",
-     "8192 rows of 8192 f16 take rings of a block 107 µs, blocks with registers 94, 4096 of 5001 40 and 32 (H100, CUDA "
-     "13.0, 2026-11-28)",
+     "8192 rows of 8192 f16 took such rings of a block 107 µs, blocks with registers 94, 4096 of 5001 40 and 32 (H100, "
+     "CUDA 13.0, 2026-11-28)",
      [](const View& v) { return v.is_ring && v.row_bytes < kLeastRingBytes; }},
     {"smaller blocks or clusters have a warp for each chunk", kNotMeasured,
      [](const View& v) {
