@@ -56,7 +56,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t slot_bytes() const { return chunk * static_cast<std::int64_t>(info(traits.accumulator).size_bytes); }
   std::int64_t smem_bytes(std::int64_t of_columns) const;  ///< of a block, where it holds rows of so many elements
   std::int64_t chunks_of_block(std::int64_t of_columns) const;  ///< of a row that blocks or warps hold
-  /// Of a block, in which rows of so many elements pass through a ring.
+  /// The shared memory of a block in which rows of so many elements pass through a ring.
   std::int64_t ring_bytes(std::int64_t of_columns) const { return smem_bytes(of_columns) + ring_static_bytes(); }
 
   HeldRows held_rows(std::int64_t of_columns, std::int64_t blocks) const;
