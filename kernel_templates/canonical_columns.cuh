@@ -124,7 +124,7 @@ struct CanonicalColumns {
       most = parts(all) == 1 || chunks - first < span ? chunks - first : span;
     }
 
-    /// Of the rows of a part of a chunk.
+    /// The first row that a part of a chunk has.
     static __device__ unsigned first_row(const ColumnsArguments& all, unsigned part) {
       return kCutsChunks ? reversed_bits(part, cut_levels(all)) : 0;
     }

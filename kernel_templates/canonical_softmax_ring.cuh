@@ -217,8 +217,8 @@ class CanonicalSoftmaxRing {
     const State found = shared.found.of_all(r);
     if (!guessed.are_of(found.heaviest)) return false;
     SoftmaxWeight<Types, GuessedPowers> weight(guessed, found.heaviest);
-    Words<Acc> factor(weight.factor);
-    settle(factor);  // as in forget()
+    Words<Acc> factor(weight.factor);  // logarithms of aligned rows would spill beside a float that is settled
+    settle(factor);
     weight.factor = factor;
     Chunk<kIsWhole> chunk;
     chunk.before = elements_before(in_of(r));

@@ -25,6 +25,7 @@ constexpr std::int64_t kMostChunksOfWarp = 4;         ///< of a row in shared me
 constexpr std::int64_t kLeastRingBytes = 32 * 1024;   ///< of a row
 constexpr std::int64_t kMostSmemOfWarps = 112 * 1024;  ///< that hold rows, of a block
 constexpr int kLeastSmemKib = 48;                     ///< that a policy names
+constexpr int kMiddleSmemKib = 112;                   ///< what a policy may name besides that and the most
 constexpr std::int64_t kMostHeldBytes = 32 * 1024;    ///< some block holds a row in the middle of such a class
 constexpr std::int64_t kLeastBytesPerBlock = 8192;    ///< of a row that several blocks share
 constexpr std::int64_t kLeastSpansBytes = 64 * 1024;  ///< of a row that is worth two launches
@@ -92,7 +93,7 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 26>
     {"less shared memory has the slots", kNotMeasured,
      [](const View& v) {
        return v.is_ring && v.smem_kib > kLeastSmemKib &&
-              v.ring_bytes(v.longest) <= (v.smem_kib > 112 ? 112 : kLeastSmemKib) * 1024;
+              v.ring_bytes(v.longest) <= (v.smem_kib > kMiddleSmemKib ? kMiddleSmemKib : kLeastSmemKib) * 1024;
      }},
     {"groups of lanes need no blocks of more than 256 threads", kNotMeasured,
      [](const View& v) { return (v.is_of_lanes() || v.has_tiles) && v.block_threads > 256; }},
