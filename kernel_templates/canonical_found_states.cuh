@@ -24,7 +24,7 @@ class FoundStates {
 
   /// Keeps the State of a chunk of the row. All lanes of a warp call it.
   __device__ void keep(unsigned number, unsigned chunk, const State& state) {
-    State* const to = &states_[number % kPlaces][chunk / kOfLane + chunk % kOfLane * kWarpThreads];
+    State* const to = &states_[number % kPlaces][chunk];
     unsigned long long* const complete = complete_ + number % kPlaces;
     const unsigned lane = threadIdx.x % kWarpThreads;
     if constexpr (kClusterBlocks > 1) {
@@ -45,7 +45,7 @@ class FoundStates {
     State of_lane[kOfLane];
 #pragma unroll
     for (unsigned i = 0; i < kOfLane; ++i)
-      of_lane[i] = states_[number % kPlaces][i * kWarpThreads + threadIdx.x % kWarpThreads];
+      of_lane[i] = states_[number % kPlaces][threadIdx.x % kWarpThreads * kOfLane + i];
     return CanonicalCombine<Sum>::template in_all_lanes<kWarpThreads>(combine_tree<Sum, kOfLane>(of_lane));
   }
 

@@ -39,6 +39,11 @@ struct HeaviestElement {
 
   static __device__ Acc absent() { return lowest<Acc>(); }
   static __device__ Acc combine(Acc a, Acc b) { return larger<false>(a, b); }
+  static __device__ Acc in_warp(Acc x)
+    requires(kSame<Acc, float> && kHasWarpInstructions)
+  {
+    return largest_of_warp(x);
+  }
   template <class T>
   static __device__ T prepared(const T& packed) { return packed; }
   __device__ Acc leaf(In x) const { return factor < Acc(0) ? -convert<Acc>(x) : convert<Acc>(x); }

@@ -111,8 +111,9 @@ struct RowPacks {
   /// Where the lane's pack u is, which may begin before the row.
   template <class T>
   __device__ T* address(T* first, unsigned u) const {
-    if constexpr (kIsAligned) return first + begin(u);
-    return first + threadIdx.x % kLanes * kPack - before + place(u);
+    T* const of_lane = first + threadIdx.x % kLanes * kPack;
+    if constexpr (kIsAligned) return of_lane + place(u);
+    return of_lane - before + place(u);
   }
   static __device__ const InPack* pack_at(const In* from) { return reinterpret_cast<const InPack*>(from); }
   /// Where the lane's pack u begins among those of all lanes.

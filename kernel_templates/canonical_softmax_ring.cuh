@@ -14,7 +14,7 @@
 //
 // Constraints: those of canonical_softmax.cuh but for kChunks; packs of 16 bytes; a cluster has at most kClusterBlocks
 // blocks, and is launched as one if that is not 1; a row has at most 32 · kOfLane chunks; dynamic shared memory has
-// kSlotBytes and kKeptBytes for each warp.
+// kSlotBytes and kKeptBytes for each warp; there are at most 2^31 rows.
 #pragma once
 
 #include "canonical_found_states.cuh"
@@ -62,7 +62,7 @@ class CanonicalSoftmaxRing {
     CanonicalSoftmaxRing ring(all, shared);
     ring.template copy<false>(0);
     if constexpr (kClusterBlocks > 1) wait_at_cluster_barrier();
-    if (ring.first_row >= all.rows || all.columns == 0) return;
+    if (!ring.has_row(0) || all.columns == 0) return;
     if (ring.elements == kElements) ring.template write_rows<true>();
     else ring.template write_rows<false>();
   }
@@ -83,9 +83,10 @@ class CanonicalSoftmaxRing {
 
   __device__ CanonicalSoftmaxRing(const Arguments& arguments, Shared& of_block) : all(arguments), shared(of_block) {}
 
-  __device__ unsigned long long row_of(unsigned r) const {
-    return first_row + static_cast<unsigned long long>(r) * (kClusterBlocks > 1 ? clusters_of_grid() : gridDim.x);
+  __device__ unsigned row_of(unsigned r) const {
+    return first_row + r * (kClusterBlocks > 1 ? clusters_of_grid() : gridDim.x);
   }
+  __device__ bool has_row(unsigned r) const { return row_of(r) < static_cast<unsigned>(all.rows); }
   __device__ Index begin() const { return static_cast<Index>(place.chunk) * kElements; }
   __device__ const In* in_of(unsigned r) const { return softmax_input<Types>(all, row_of(r)) + begin(); }
   __device__ Out* out_of(unsigned r) const { return softmax_output<Types>(all, row_of(r)) + begin(); }
@@ -98,14 +99,15 @@ class CanonicalSoftmaxRing {
     return Types::kIsAligned ? 0 : elements_behind_alignment<sizeof(InPack)>(chunk);
   }
 
-  __device__ InPack* slot() const { return reinterpret_cast<InPack*>(dynamic_smem) + warp * kSlotPacks; }
-  __device__ Kept kept() const { return Kept(dynamic_smem + all.chunks * kSlotBytes + warp * kKeptBytes); }
+  __device__ unsigned char* of_warp() const { return dynamic_smem + warp * (kSlotBytes + kKeptBytes); }
+  __device__ InPack* slot() const { return reinterpret_cast<InPack*>(of_warp()); }
+  __device__ Kept kept() const { return Kept(of_warp() + kSlotBytes); }
 
   /// Copies the warp's chunk of row r, if there is one, into its slot, which all lanes have read.
   template <bool kIsWhole>
   __device__ void copy(unsigned r) const {
     __syncwarp();
-    if (lane != 0 || row_of(r) >= all.rows) return;
+    if (lane != 0 || !has_row(r)) return;
     const In* const in = in_of(r);
     if constexpr (kIsWhole && Types::kIsAligned) {
       arrive_with_bulk_copy(slot(), in, kSlotBytes, shared.landed + warp, last_use_policy());
@@ -146,7 +148,7 @@ class CanonicalSoftmaxRing {
     if (kIsWhole) elements = kElements;
     unsigned& r = place.r;
 #pragma unroll 1
-    for (; row_of(r) < all.rows; ++r) {
+    for (; has_row(r); ++r) {
       forget();
       Chunk<kIsWhole> chunk;
       wait_for_phase(shared.landed + warp, r % 2);
@@ -208,7 +210,7 @@ class CanonicalSoftmaxRing {
 
   __device__ void publish(auto& found, unsigned number, const State& state) const {
     if (elements > 0) found.keep(number, place.chunk, state);
-    if (threadIdx.x == 0) found.expect(number, static_cast<unsigned>((all.columns + kElements - 1) / kElements));
+    if (threadIdx.x == 0) found.expect(number, (static_cast<unsigned>(all.columns) + (kElements - 1)) / kElements);
   }
 
   /// Writes the results of row r, whose weights are kept; false if it has other weights.

@@ -20,13 +20,17 @@ namespace hone {
 template <class Types>
 struct SoftmaxSum {
   using Acc = typename Types::Acc;
-  struct State {
+  struct alignas(2 * sizeof(Acc)) State {
     Acc sum;  ///< of weights
     Acc heaviest;
   };
   static __device__ State absent() { return {-Acc(0), HeaviestElement<Types>::absent()}; }
   static __device__ State combine(State a, State b) {
     return {rounded_sum(a.sum, b.sum), HeaviestElement<Types>::combine(a.heaviest, b.heaviest)};
+  }
+  static __device__ State in_warp(State state) {
+    return {CanonicalCombine<CanonicalSum<Acc>>::template in_all_lanes<kWarpThreads>(state.sum),
+            CanonicalCombine<HeaviestElement<Types>>::template in_all_lanes<kWarpThreads>(state.heaviest)};
   }
 };
 

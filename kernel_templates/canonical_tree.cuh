@@ -46,9 +46,12 @@ struct CanonicalCombine {
   static __device__ State identity() { return Op::absent(); }
   static __device__ State combine(State a, State b) { return Op::combine(a, b); }
 
-  /// The tree of those of kLanes neighbouring lanes that are a multiple of kStride lanes apart, in all of them.
+  /// The tree of those of kLanes neighbouring lanes that are a multiple of kStride lanes apart, in all of them. An Op
+  /// whose result is the same in any order may have in_warp(), which combines all lanes in fewer instructions.
   template <unsigned kLanes, unsigned kStride = 1>
   static __device__ State in_all_lanes(State state) {
+    if constexpr (kLanes == kWarpThreads && kStride == 1 && requires { Op::in_warp(state); })
+      return Op::in_warp(state);
 #pragma unroll kTreeUnroll<Op>
     for (unsigned mask = kStride; mask < kLanes; mask *= 2)
       state = combine_lanes<Op>(state, shuffle_xor(state, mask), (threadIdx.x & mask) != 0);

@@ -111,11 +111,19 @@ __device__ void send_to_block(T* slot, unsigned long long* receipt, unsigned ran
   const auto words = Words<T>(value);
   const unsigned to = address_in_block(shared_address(slot), rank);
   const unsigned of_them = address_in_block(shared_address(receipt), rank);
-  unrolled<sizeof(T) / 4>([&](unsigned i) {
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to + 4 * i),
-                 "r"(words.words[i]), "r"(of_them)
-                 : "memory");
-  });
+  if constexpr (alignof(T) % 8 == 0) {
+    unrolled<sizeof(T) / 8>([&](unsigned i) {
+      asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%0], {%1, %2}, [%3];" ::"r"(to + 8 * i),
+                   "r"(words.words[2 * i]), "r"(words.words[2 * i + 1]), "r"(of_them)
+                   : "memory");
+    });
+  } else {
+    unrolled<sizeof(T) / 4>([&](unsigned i) {
+      asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to + 4 * i),
+                   "r"(words.words[i]), "r"(of_them)
+                   : "memory");
+    });
+  }
 }
 
 #endif

@@ -47,6 +47,14 @@ __device__ auto uniform(auto value) {
 #endif
 }
 
+/// The largest float of a warp, in all its lanes. A NaN wins.
+__device__ inline float largest_of_warp(float x) {
+  constexpr int kMost = 0x7fffffff;  // a NaN
+  const auto ordered = [](int bits) { return bits ^ (bits >> 31 & kMost); };  // the bits of negative floats fall
+  const int bits = is_nan(x) ? kMost : __float_as_int(x);
+  return __int_as_float(ordered(__reduce_max_sync(kFullMask, ordered(bits))));
+}
+
 /// Transposes a square of kCount neighbouring lanes: lane l gets lane i's values[l] in values[i]. All lanes call it.
 template <class T, unsigned kCount>
 __device__ void transpose_lanes(T (&values)[kCount]) {

@@ -24,6 +24,14 @@ class RingSoftmaxResults : public SoftmaxPolicyTest {
   }
 
   bool has_clusters() const { return device_->facts().max_cluster_blocks >= 16; }
+
+  /// Verifies it if it is in the share of the cases.
+  void verify_case(const SoftmaxSpec& spec, const SoftmaxShape& shape, const std::string& policy, bool is_log = false) {
+    if (test::in_share(cases_++)) verify_reproducible(spec, shape, policy, is_log);
+  }
+
+ private:
+  std::size_t cases_ = 0;
 };
 
 /// Rows of as many chunks as a block has warps, and of fewer; rows that end in a chunk or in a pack.
@@ -43,11 +51,6 @@ TEST_F(RingSoftmaxResults, RowsAreRight) {
 /// Chunks share packs. Rows end around the last element of a chunk, in the pack that it shares with the next one, and
 /// results are out of step with elements.
 TEST_F(RingSoftmaxResults, RowsMayBeginAnywhere) {
-  std::size_t cases = 0;
-  const auto verify_case = [&](const SoftmaxSpec& spec, const SoftmaxShape& shape, const std::string& policy,
-                               bool is_log = false) {
-    if (test::in_share(cases++)) verify_reproducible(spec, shape, policy, is_log);
-  };
   for (const std::int64_t more : {-8, -7, -1, 0, 1, 7, 8, 9})
     verify_case({.dtype = DType::f16}, SoftmaxShape::rows(11, 4096 + more, {4097 + more, 4099 + more}), ring_of(1),
                 more == 1);
@@ -63,19 +66,18 @@ TEST_F(RingSoftmaxResults, RowsMayBeginAnywhere) {
 /// Blocks of a cluster have the same number of chunks, or the last one fewer, or none.
 TEST_F(RingSoftmaxResults, ClustersShareRows) {
   if (!has_clusters()) GTEST_SKIP() << "there are no clusters of 16 blocks";
-  std::size_t cases = 0;
+  bool is_log = false;
   for (const int blocks : {2, 4, 8, 16})
     for (const std::int64_t columns : {517, 4096, 5001, 20011}) {
-      const bool is_log = cases++ % 2 != 0;
       const int threads = std::max(128, 1024 / blocks);
-      verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(271, columns), ring_of(blocks, threads, 224),
-                          is_log);
-      verify_reproducible({.dtype = DType::bf16, .scale = 150},
-                          SoftmaxShape::rows(19, columns, {columns + 3, columns + 9}), ring_of(blocks, threads, 224));
+      verify_case({.dtype = DType::f16}, SoftmaxShape::rows(271, columns), ring_of(blocks, threads, 224), is_log);
+      verify_case({.dtype = DType::bf16, .scale = 150}, SoftmaxShape::rows(19, columns, {columns + 3, columns + 9}),
+                  ring_of(blocks, threads, 224));
+      is_log = !is_log;
     }
-  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(9, 131072), ring_of(16, 512, 112));
-  verify_reproducible({.dtype = DType::bf16}, SoftmaxShape::rows(300, 22528), ring_of(1, 1024, 224));
-  verify_reproducible({}, SoftmaxShape::rows(8, 50001), ring_of(8, 1024, 224));
+  verify_case({.dtype = DType::f16}, SoftmaxShape::rows(9, 131072), ring_of(16, 512, 112));
+  verify_case({.dtype = DType::bf16}, SoftmaxShape::rows(300, 22528), ring_of(1, 1024, 224));
+  verify_case({}, SoftmaxShape::rows(8, 50001), ring_of(8, 1024, 224));
 }
 
 /// Some rows are summed again, among others. In place.
@@ -88,6 +90,7 @@ TEST_F(RingSoftmaxResults, RowsMayHaveAnyWeights) {
       for (std::int64_t i = 0; i < pitch; ++i) in[static_cast<std::size_t>(row * pitch + i)] += largest;
     }
     in[static_cast<std::size_t>(5 * pitch)] = std::numeric_limits<float>::quiet_NaN();
+    in[static_cast<std::size_t>(11 * pitch + 2000)] = -std::numeric_limits<float>::quiet_NaN();
     const Problem problem = softmax_problem({.numerics = Numerics::reproducible},
                                             SoftmaxShape::rows(kRows, kColumns, {pitch, pitch}));
     expect_bits_of_two_kernels(problem, in, ring_of(1), 4);
