@@ -31,7 +31,9 @@ class ClassNames {
 };
 
 std::string text_of(const Problem& problem, const Candidate& candidate) {
-  return fmt::format("{}\t{}", problem.family->space().to_string(candidate.policy), candidate.geometry.max_blocks);
+  const Geometry& grid = candidate.geometry;
+  return fmt::format("{}\t{}\t{}", problem.family->space().to_string(candidate.policy), grid.max_blocks,
+                     grid.block_threads);
 }
 
 /// The inverse of text_of(); nullopt where the family has no such policy.
@@ -39,11 +41,14 @@ std::optional<Candidate> candidate_of(const Problem& problem, std::string_view t
   const std::size_t tab = text.find('\t');
   if (tab == std::string_view::npos) return std::nullopt;
   const std::optional<Policy> policy = problem.family->space().parse(text.substr(0, tab));
-  std::int64_t blocks = 0;
-  const std::string_view number = text.substr(tab + 1);
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), blocks);
-  if (!policy || error != std::errc{} || end != number.data() + number.size()) return std::nullopt;
-  return Candidate{*policy, {.max_blocks = blocks}};
+  if (!policy) return std::nullopt;
+  Candidate candidate{*policy, {}};
+  const char* const last = text.data() + text.size();
+  const auto blocks = std::from_chars(text.data() + tab + 1, last, candidate.geometry.max_blocks);
+  if (blocks.ec != std::errc{} || blocks.ptr == last || *blocks.ptr != '\t') return std::nullopt;
+  const auto threads = std::from_chars(blocks.ptr + 1, last, candidate.geometry.block_threads);
+  if (threads.ec != std::errc{} || threads.ptr != last) return std::nullopt;
+  return candidate;
 }
 
 /// A line for each class, in their order.

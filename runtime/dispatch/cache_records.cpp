@@ -27,12 +27,19 @@ cache::CandidateRecord candidate_record(const Problem& problem, const Candidate&
                                         int resident_blocks) {
   return {.policy = problem.family->space().to_string(candidate.policy),
           .max_blocks = candidate.geometry.max_blocks,
-          .block_threads = problem.family->shape(problem, candidate.policy).block_threads,
+          .block_threads = candidate.geometry.block_threads > 0
+                               ? candidate.geometry.block_threads
+                               : problem.family->shape(problem, candidate.policy).block_threads,
           .registers = resources.registers,
           .static_smem_bytes = resources.static_smem_bytes,
           .local_bytes = resources.local_bytes,
           .max_threads_per_block = resources.max_threads_per_block,
           .resident_blocks = resident_blocks};
+}
+
+Geometry geometry_of(const Problem& problem, const Policy& policy, const cache::CandidateRecord& record) {
+  const bool may_differ = problem.family->shape(problem, policy).most_block_threads > 0;
+  return {.max_blocks = record.max_blocks, .block_threads = may_differ ? record.block_threads : 0};
 }
 
 Resources resources_of(const cache::CandidateRecord& record) {
@@ -185,7 +192,7 @@ std::optional<Winner> winner_of(const Problem& problem, const cache::WinnerRecor
   const std::optional<Policy> policy =
       stored_policy(problem, record.policy, record.block_threads, record.max_blocks, misfit);
   if (!policy) return std::nullopt;
-  Winner result{.candidate = {*policy, {.max_blocks = record.max_blocks}},
+  Winner result{.candidate = {*policy, geometry_of(problem, *policy, record)},
                 .resources = resources_of(record),
                 .resident_blocks = record.resident_blocks,
                 .tuned = winner.tuned,
@@ -212,7 +219,7 @@ Tuning tuning_of(const Problem& measured, const cache::TuningRecord& record) {
     const auto verdict = std::find(kVerdictNames.begin(), kVerdictNames.end(), stored.verdict);
     if (!policy || verdict == kVerdictNames.end()) continue;
     CountedReason counted = CountedReason::parse(stored.reason);
-    tuning.trials.push_back({.candidate = {*policy, {.max_blocks = stored.candidate.max_blocks}},
+    tuning.trials.push_back({.candidate = {*policy, geometry_of(measured, *policy, stored.candidate)},
                              .policies = counted.policies,
                              .resources = resources_of(stored.candidate),
                              .resident_blocks = stored.candidate.resident_blocks,

@@ -118,7 +118,10 @@ class LayoutFamily : public Base {
   void encode(const Problem& problem, const Candidate& candidate, std::span<void* const> buffers, void* workspace,
               LaunchList& launches) const final {
     with_layout(problem, candidate.policy, [&](const auto& layout) {
-      layout.encode(candidate.geometry.max_blocks, buffers, workspace, launches);
+      std::int64_t max_blocks = candidate.geometry.max_blocks;
+      if constexpr (requires { layout.most_blocks(candidate.geometry); })
+        max_blocks = layout.most_blocks(candidate.geometry);
+      layout.encode(max_blocks, buffers, workspace, launches);
     });
   }
 

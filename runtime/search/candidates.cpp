@@ -75,6 +75,8 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
     result.push_back({.max_blocks = 8 * wave});
     result.push_back(block_per_tile);
   }
+  if (shape.most_block_threads > 0)
+    for (Geometry& geometry : result) geometry.block_threads = shape.block_threads;
   return result;
 }
 

@@ -53,6 +53,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   /// Blocks of a cluster, at least two, and threads of a block that have a part of a row: no others are launched.
   std::int64_t launched_blocks() const;
   std::int64_t launched_threads() const;
+  /// The blocks of a persistent grid with as many waves as the geometry has of blocks of other threads.
+  std::int64_t most_blocks(const Geometry& geometry) const;
   std::int64_t slot_bytes() const { return chunk * static_cast<std::int64_t>(info(traits.accumulator).size_bytes); }
   std::int64_t smem_bytes(std::int64_t of_columns) const;  ///< of a block, where it holds rows of so many elements
   std::int64_t chunks_of_block(std::int64_t of_columns) const;  ///< of a row that blocks or warps hold

@@ -21,6 +21,9 @@ struct Geometry {
   static constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
 
   std::int64_t max_blocks = 0;  ///< a persistent grid has the same number on every SM, or is one block; 0: not chosen
+  /// Threads of these blocks, if a call of the class may be launched with blocks of more or fewer (WorkShape::
+  /// most_block_threads), of which others are resident; 0: all have as many.
+  int block_threads = 0;
 
   /// True for one block per tile, false for a persistent grid, see WorkShape::independent_blocks.
   constexpr bool is_block_per_tile() const { return max_blocks > kMostBlocks / 2; }

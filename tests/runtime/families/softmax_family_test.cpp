@@ -242,6 +242,40 @@ TEST(SoftmaxFamily, AWinnerMayHaveBeenMeasuredWithOtherBlocks) {
   for (const int block_threads : {0, -32, 288}) EXPECT_FALSE(is_known(block_threads)) << block_threads;
 }
 
+/// Three blocks of 320 threads are resident, and four of 256.
+TEST(SoftmaxFamily, AGridHasAsManyWavesForRowsOfAnotherLength) {
+  const auto grid_of = [](std::int64_t rows, std::int64_t columns, const Geometry& geometry) {
+    const Problem problem = rows_of(rows, columns, {.dtype = DType::f16, .numerics = Numerics::reproducible});
+    const Policy policy = problem.family->space()
+                              .parse("scope=block block_threads=512 staging=direct packs_per_thread=4 min_blocks=unset")
+                              .value();
+    LaunchList launches;
+    const std::array<void*, 2> buffers{};
+    problem.family->encode(problem, {policy, geometry}, buffers, nullptr, launches);
+    return launches.begin()->grid.x;
+  };
+  const Geometry waves{.max_blocks = 1188, .block_threads = 320};
+  EXPECT_EQ(grid_of(10000, 10000, waves), 1188u);
+  EXPECT_EQ(grid_of(10000, 8192, waves), 1584u);
+  EXPECT_EQ(grid_of(10000, 11500, waves), 792u);
+  EXPECT_EQ(grid_of(1188, 11500, waves), 1188u);
+  EXPECT_EQ(grid_of(10000, 10000, {.max_blocks = 132, .block_threads = 320}), 132u);
+  EXPECT_EQ(grid_of(10000, 8192, {.max_blocks = 1188}), 1188u);
+  EXPECT_EQ(grid_of(10000, 8192, {.max_blocks = Geometry::kMostBlocks, .block_threads = 320}), 10000u);
+}
+
+/// 8 warps hold rows of 8192 elements, but not the others of their class.
+TEST(SoftmaxFamily, RegistersHoldEveryReproducibleRowOfAClass) {
+  const Problem problem = rows_of(8192, 8192, {.dtype = DType::f16, .numerics = Numerics::reproducible});
+  const auto reason = [&](int block_threads) {
+    const std::string text =
+        fmt::format("scope=block block_threads={} staging=direct packs_per_thread=4 min_blocks=unset", block_threads);
+    return problem.family->prune(problem, problem.family->space().parse(text).value(), h100_facts()).text();
+  };
+  EXPECT_THAT(reason(256), Names("the longest one", "registers"));
+  EXPECT_EQ(reason(512), "");
+}
+
 TEST(SoftmaxFamily, APipelineNeedsTheSameWorkspaceForAnyNumberOfRows) {
   const Candidate candidate{
       softmax_family()
