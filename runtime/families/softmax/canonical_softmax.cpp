@@ -52,8 +52,10 @@ struct View : PolicyView<CanonicalSoftmax> {
 
   bool is_of_lanes() const { return scope == Scope::warp && !is_in_shared; }
   bool is_of_blocks_in_shared() const { return scope != Scope::warp && is_in_shared && !is_ring; }
-  bool is_largest_block() const {
-    return block_threads == 1024 || 2 * block_threads * packs_per_thread > kMostPacksOfBlock;
+  /// True if blocks of twice the threads have as many registers for each.
+  bool may_be_larger() const {
+    return block_threads < 1024 && 2 * block_threads * packs_per_thread <= kMostPacksOfBlock &&
+           (chunks_at_once == 1 || block_threads < 256);
   }
   HeldRows held_rows_of_all_sms() const { return held_rows(columns, facts.sm_count); }
 };
@@ -136,7 +138,7 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 26>
      "take blocks of up to 256 and 512 threads 70.3 µs (H200, CUDA 13.0, 2026-11-29)",
      [](const View& v) {
        if (!v.is_on_chip || v.scope == Scope::warp || v.is_in_shared) return false;
-       return (v.is_largest_block() ? v.columns : v.longest) > v.tile * v.cluster_blocks;
+       return (v.may_be_larger() ? v.longest : v.columns) > v.tile * v.cluster_blocks;
      }},
     {"smaller clusters hold the row", kNotMeasured,
      [](const View& v) {
