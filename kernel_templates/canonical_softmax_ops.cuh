@@ -40,7 +40,7 @@ struct HeaviestElement {
   static __device__ Acc absent() { return lowest<Acc>(); }
   static __device__ Acc combine(Acc a, Acc b) { return larger<false>(a, b); }
   static __device__ Acc in_warp(Acc x)
-    requires(kSame<Acc, float> && kHasWarpInstructions)
+    requires kSame<Acc, float>
   {
     return largest_of_warp(x);
   }

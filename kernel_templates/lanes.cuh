@@ -49,10 +49,16 @@ __device__ auto uniform(auto value) {
 
 /// The largest float of a warp, in all its lanes. A NaN wins.
 __device__ inline float largest_of_warp(float x) {
+#if defined(HONE_HOST_DEVICE) || __CUDA_ARCH__ >= 800
   constexpr int kMost = 0x7fffffff;  // a NaN
   const auto ordered = [](int bits) { return bits ^ (bits >> 31 & kMost); };  // the bits of negative floats fall
   const int bits = is_nan(x) ? kMost : __float_as_int(x);
   return __int_as_float(ordered(__reduce_max_sync(kFullMask, ordered(bits))));
+#else
+#pragma unroll
+  for (unsigned mask = 1; mask < kWarpThreads; mask *= 2) x = larger<false>(x, shuffle_xor(x, mask));
+  return x;
+#endif
 }
 
 /// Transposes a square of kCount neighbouring lanes: lane l gets lane i's values[l] in values[i]. All lanes call it.
