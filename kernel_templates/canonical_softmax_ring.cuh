@@ -165,7 +165,7 @@ class CanonicalSoftmaxRing {
     }
     if (!write<kIsWhole>(r - 1, guessed)) write_again(all, shared, {r - 1, place.chunk});
   }
-  /// What was computed from the place is computed again where it is used: registers that kept it would spill.
+  /// Has the compiler compute again what it computed from the place: registers that kept it would spill.
   __device__ void forget() {
     settle(place.r);
     settle(place.chunk);

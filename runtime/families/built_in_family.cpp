@@ -1,7 +1,6 @@
 #include "runtime/families/built_in_family.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -122,8 +121,7 @@ Reason check_static_smem(std::int64_t bytes) {
 }
 
 std::string kernel_entry(std::string_view body, std::int32_t block_threads, MinBlocks min_blocks) {
-  constexpr std::array<std::int32_t, 5> kThreadsOfSm{1, 0, 1536, 1024, 512};  // as in MinBlocks
-  const std::int32_t threads = kThreadsOfSm[static_cast<std::size_t>(min_blocks)];
+  const std::int32_t threads = threads_of_sm(min_blocks);
   if (threads == 0) return fmt::format("hone::kernel<&{}, {}>", body, block_threads);
   return fmt::format("hone::kernel<&{}, {}, {}>", body, block_threads, std::max(1, threads / block_threads));
 }

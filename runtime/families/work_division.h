@@ -61,6 +61,11 @@ enum class MinBlocks : std::int32_t {
   one_half,        ///< ⌊1024 ÷ threads⌋: half of them
   one_quarter,     ///< ⌊512 ÷ threads⌋
 };
+/// The threads of an SM that have registers so; 0: not said.
+constexpr std::int32_t threads_of_sm(MinBlocks min_blocks) {
+  constexpr std::array<std::int32_t, 5> kThreads{1, 0, 1536, 1024, 512};
+  return kThreads[static_cast<std::size_t>(min_blocks)];
+}
 
 /// The values of an enum by name. Called with some of them, the default first, it makes a categorical parameter.
 template <class Value, std::size_t kCount>

@@ -409,7 +409,7 @@ std::int64_t CanonicalSoftmax::most_blocks(const Geometry& geometry) const {
   const std::int64_t most = geometry.max_blocks, threads = launched_threads(), were_threads = geometry.block_threads;
   const bool is_persistent = !geometry.is_block_per_tile() && rows * launched_blocks() > most;
   if (!is_persistent || were_threads == 0 || were_threads == threads) return most;
-  const std::int64_t of_sm = min_blocks == MinBlocks::three_quarters ? 1536 : 1024;
+  const std::int64_t of_sm = threads_of_sm(min_blocks == MinBlocks::unset ? MinBlocks::one_half : min_blocks);
   const auto resident = [&](std::int64_t of_block) { return at_least_one(of_sm / of_block); };
   return at_least_one(most * resident(threads) / resident(were_threads));
 }
