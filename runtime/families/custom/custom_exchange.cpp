@@ -104,11 +104,12 @@ class LawTrialRun {
  private:
   /// An element that ends the kernel, as by a division by zero, hides no other one: both halves are tried without it.
   void try_elements(const HostRun& run, std::size_t begin, std::size_t end) {
+    const auto started = std::chrono::steady_clock::now();
     try {
       launch(run, begin, end - begin);
       found_ = trial_.find(run, begin, end);
     } catch (const Error&) {
-      if (std::chrono::steady_clock::now() - started_ > kPatience) throw;
+      if (std::chrono::steady_clock::now() - started > kPatience) throw;  // it did not end
       if (end - begin == 1) return;
       const std::size_t middle = begin + (end - begin) / 2;
       try_elements(run, begin, middle);
@@ -133,7 +134,6 @@ class LawTrialRun {
   const LawTrial& trial_;
   std::string found_;
   bool is_tried_ = false;
-  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };
 
 template <class T>

@@ -365,6 +365,7 @@ TEST(ReproducibleProblems, ACombinationThatIsNotCommutativeIsRefusedWithTwoEleme
       << "divisions by zero on the way hide nothing";
   EXPECT_THAT(refusal("a + b", DType::f32), testing::Not(testing::HasSubstr("combine(")));
   EXPECT_THAT(refusal("a + b + 0 / (a & b)", DType::u32), Names("contract"));
+  EXPECT_THAT(refusal("a + b + 0 / (a & 0)", DType::u32), Names("contract"));
   EXPECT_THAT(refusal("[&] { for (;;) {} return a; }()", DType::f32), Names("combine()", "did not end"));
 }
 
