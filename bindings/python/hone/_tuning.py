@@ -207,7 +207,8 @@ def tune(
         Seconds to spend.
     progress : callable, optional
         Called with the phase (``'compiling'``, ``'measuring'`` or ``'verifying'``), how many steps of it are done, how
-        many it has, and the best time so far in µs. What it raises ends the tuning. See `print_progress`.
+        many it has, and the best time so far in µs. What it raises ends the tuning. It must not call the session that
+        tunes. See `print_progress`.
     session : Session, optional
         By default that of the device of `x`.
 

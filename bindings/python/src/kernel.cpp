@@ -28,7 +28,7 @@ nb::object memory_of(const hone_kernel_operand& operand, std::int32_t dtype) {
 std::int32_t call_reference(void* context, const hone_kernel_operand* operands, std::int32_t count,
                             const std::int64_t* extents, std::int32_t extent_count) {
   const auto& reference = *static_cast<const Reference*>(context);
-  const nb::gil_scoped_acquire acquired;
+  const WithGil acquired;
   try {
     nb::list values, sizes;
     for (std::int32_t i = 0; i < count; ++i) {

@@ -26,7 +26,7 @@ struct Progress {
 
 std::int32_t report(void* context, std::int32_t phase, std::int32_t done, std::int32_t total, double best_us) {
   auto& progress = *static_cast<Progress*>(context);
-  const nb::gil_scoped_acquire acquired;
+  const WithGil acquired;
   if (progress.raised) return 1;
   try {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -100,7 +100,7 @@ Session::Session(const std::string& device, const Options& options) : process_(g
 
 Session::~Session() {
   if (getpid() != process_) return;
-  const nb::gil_scoped_release released;
+  const WithoutGil released;
   hone_session_destroy(session_);
   hone_device_close(device_);
 }
@@ -139,7 +139,7 @@ std::string Session::tune(const Problem& problem, std::int64_t budget_ms, nb::ob
   char* json = nullptr;
   hone_status status = HONE_OK;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     status = hone_tune_with_progress(session_, problem.get(), budget_ms, report, &progress, &json);
   }
   std::string text = json == nullptr ? "" : taken(json);

@@ -11,6 +11,7 @@
 #include <nanobind/nanobind.h>
 
 #include "src/array.h"
+#include "src/gil.h"
 
 namespace hone::python {
 
@@ -30,7 +31,7 @@ template <class Call>
 void run(const Call& call) {
   hone_status status = HONE_OK;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     status = call();
   }
   if (status != HONE_OK) check(status);

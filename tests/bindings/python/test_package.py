@@ -32,6 +32,33 @@ def test_the_version_is_the_distributions():
         pytest.skip("the package is not installed")
 
 
+def test_a_daemon_thread_may_call_while_the_interpreter_ends():
+    code = """
+import threading, time, numpy, hone
+x = numpy.ones(1000, 'f4')
+hone.sum(x)
+def call():
+    while True:
+        hone.sum(x)
+for _ in range(3):
+    threading.Thread(target=call, daemon=True).start()
+time.sleep(0.1)
+print('done')
+"""
+    for _ in range(3):
+        ended = run_python(code, HONE_CACHE="off")
+        assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr
+
+
+def test_a_progress_function_cannot_wait_for_its_session():
+    session = hone.Session("host", cache="")
+    hone.sum(X, session=session)
+    hone.tune("sum", X, budget=0.3, session=session, progress=lambda *_: hone.sum(X, session=session))
+    with pytest.raises(ValueError, match="wait for itself"):
+        hone.tune("sum", X, budget=0.3, session=session, progress=lambda *_: hone.max(X, session=session))
+    assert hone.max(X, session=session) == 999
+
+
 def test_a_pinned_session_keeps_its_winners():
     session = hone.Session("host", cache="")
     session.pin()

@@ -53,7 +53,8 @@ HONE_API hone_status hone_tune(hone_session* session, const hone_problem* proble
 
 /* The progress of a tuning, called from the thread that tunes. `phase` is 0 while it compiles, 1 while it measures, and
  * 2 while it verifies; `done` of `total` counts the steps of the phase; `best_us` is 0 before the first measurement. A
- * result other than 0 ends the tuning early, without a winner, after at most some more calls. */
+ * result other than 0 ends the tuning early, without a winner, after at most some more calls. It must not call the
+ * session: what would wait for the tuning is refused. */
 typedef int32_t (*hone_progress)(void* context, int32_t phase, int32_t done, int32_t total, double best_us);
 
 /* hone_tune() that reports its progress; `progress` may be NULL. */
