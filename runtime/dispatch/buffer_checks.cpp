@@ -54,8 +54,7 @@ void check_buffers(Device& device, const SessionOptions& options, const Problem&
 
   require_accepted(problem);
   const std::vector<BufferSpec> specs = problem.family->buffers(problem);
-  if (specs.size() != buffers.size())
-    refuse_call(to_string(problem), fmt::format("takes {} buffers, {} were passed", specs.size(), buffers.size()));
+  check_count(problem, specs.size(), buffers.size());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const BufferSpec& spec = specs[i];
     if (spec.elements == 0) continue;
@@ -67,6 +66,10 @@ void check_buffers(Device& device, const SessionOptions& options, const Problem&
     check_memory(device, to_string(problem), spec.name, buffers[i]);
   }
   check_contents(device, problem, specs, buffers, stream);
+}
+
+void check_count(const Problem& problem, std::size_t takes, std::size_t passed) {
+  if (takes != passed) refuse_call(to_string(problem), fmt::format("takes {} buffers, {} were passed", takes, passed));
 }
 
 }  // namespace hone

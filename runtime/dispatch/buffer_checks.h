@@ -1,6 +1,7 @@
 // check_buffers(): whether the arrays of a call are what its family asks for.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -17,5 +18,8 @@ void check_memory(const Device& device, std::string_view call, std::string_view 
 /// misaligned, not memory of the device, or hold what the family refuses. For the last it waits for `stream`.
 void check_buffers(Device& device, const SessionOptions& options, const Problem& problem,
                    std::span<void* const> buffers, Stream stream);
+
+/// Throws invalid_argument unless a call has as many buffers as it takes.
+void check_count(const Problem& problem, std::size_t takes, std::size_t passed);
 
 }  // namespace hone

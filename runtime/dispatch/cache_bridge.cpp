@@ -198,7 +198,7 @@ void CacheBridge::publish(const Problem& problem, const Winner& winner, const Bi
 }
 
 void CacheBridge::note_miss(const Problem& problem, const std::array<SizeRange, 3>& sizes, bool is_stale) {
-  if (!has_files_) return;
+  if (!has_files_ || is_empty_class(problem.extents)) return;
   layers_.note({.key = key_of(problem, sizes),
                 .reason = is_stale ? cache::kOtherDriver : cache::kUntuned,
                 .extents = problem.extents,

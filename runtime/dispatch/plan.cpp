@@ -8,6 +8,7 @@
 #include <hone/problem_class.h>
 #include <hone/session.h>
 
+#include "runtime/choose/choose.h"
 #include "runtime/dispatch/buffer_checks.h"
 #include "runtime/dispatch/call_checks.h"
 #include "runtime/dispatch/problem_key.h"
@@ -33,6 +34,7 @@ const Winner& Plan::winner() const { return state_->plan.load()->winner; }
 
 /// Pointers may be better aligned than planned, and a plan may be captured or not: neither makes the kernel another.
 void Plan::launch(const Problem& problem, std::span<void* const> buffers, Stream stream) const {
+  if (!problem.family) require_accepted(problem);
   const Problem& planned = state_->planned;
   Problem called = problem;
   called.alignment = std::min(problem.alignment, planned.alignment);
@@ -47,6 +49,7 @@ void Plan::launch(const Problem& problem, std::span<void* const> buffers, Stream
   Device& device = *core.device();
   check_buffers(device, core.options(), problem, buffers, stream);
   const auto enqueue = [&](const LoadedPlan& plan) {
+    check_count(problem, plan.buffers, buffers.size());
     const TraceRange traced([&] { return call_text(problem, plan.winner); });
     plan.loaded.enqueue(device, problem, buffers, state_->workspace.data(), stream);
   };

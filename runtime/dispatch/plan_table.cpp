@@ -33,6 +33,7 @@ const LoadedPlan& PlanTable::insert(const Problem& problem, LoadedPlan plan) {
 LoadedPlan PlanTable::plan_of(const Problem& problem, const Winner& winner, std::shared_ptr<const Module> module) {
   return {.winner = winner,
           .loaded = {winner.candidate, std::move(module)},
+          .buffers = problem.family->buffers(problem).size(),
           .needs_workspace = problem.family->workspace_bytes(problem, winner.candidate) > 0};
 }
 

@@ -25,6 +25,7 @@ namespace hone {
 struct LoadedPlan {
   Winner winner;
   LoadedCandidate loaded;
+  std::size_t buffers = 0;  ///< that a call takes
   bool needs_workspace = false;
   bool is_provisional = false;    ///< to be replaced by a tuned winner, by a call outside of capture
   Clock::time_point retry_at{};   ///< a provisional plan is not replaced before

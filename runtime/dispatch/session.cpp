@@ -30,8 +30,9 @@ Choice Session::Impl::launch(const Problem& asked, std::span<void* const> buffer
   const StreamState state = device.stream_state(stream);
   const Problem problem = state.capturing ? in_context(asked, LaunchContext::graph) : asked;
   check_buffers(device, core_.options(), problem, buffers, stream);
-  // The smallest class of sizes holds them too; a family says what is wrong with them.
-  if (std::any_of(problem.extents.begin(), problem.extents.end(), [](std::int64_t extent) { return extent < 0; }))
+  // The smallest class of sizes holds negative extents, too; a family says what is wrong with them.
+  if (!problem.family ||
+      std::any_of(problem.extents.begin(), problem.extents.end(), [](std::int64_t extent) { return extent < 0; }))
     require_accepted(problem);
   Resolved resolved{.plan = plans_.find(problem)};
   if (!resolved.plan || plans_.is_due(*resolved.plan)) resolved = resolve(problem, state.capturing);
@@ -46,6 +47,7 @@ Choice Session::Impl::launch(const Problem& asked, std::span<void* const> buffer
 
 void Session::Impl::enqueue(const LoadedPlan& plan, const Problem& problem, std::span<void* const> buffers,
                             const StreamState& state, Stream stream) {
+  check_count(problem, plan.buffers, buffers.size());
   const TraceRange traced([&] { return call_text(problem, plan.winner); });
   if (plan.needs_workspace) {
     const WorkspaceLease workspace = workspaces_.take(state);
@@ -106,7 +108,7 @@ Resolved Session::Impl::miss(const Problem& problem, bool capturing) {
     if (tuned->plan) return *tuned;
   }
   Resolved found = nearest_.serve(problem, cached.untuned, capturing);
-  if (!found.plan && on_miss == MissPolicy::error) throw not_tuned(problem);
+  if (!found.plan && on_miss == MissPolicy::error && !is_empty_class(problem.extents)) throw not_tuned(problem);
   if (!found.plan) found = {&tuning_.choose_heuristic(problem, capturing), ChoiceSource::heuristic};
   if (on_miss == MissPolicy::heuristic) report_untuned(problem, found.source);
   return found;
@@ -143,7 +145,8 @@ std::string Session::Impl::how_to_tune(const Problem& problem, bool is_noted) {
 
 void Session::Impl::report_untuned(const Problem& problem, ChoiceSource source) {
   const SessionOptions& options = core_.options();
-  if (!options.report_untuned || std::exchange(has_reported_untuned_, true)) return;
+  if (!options.report_untuned || is_empty_class(problem.extents)) return;
+  if (std::exchange(has_reported_untuned_, true)) return;
   options.report_untuned(fmt::format("no winner was tuned for {} on {} ({}), so {}; {}", to_string(problem),
                                      core_.device()->name(), core_.facts().name,
                                      source == ChoiceSource::nearest ? "the winner of the nearest class serves it"
@@ -175,6 +178,7 @@ void Session::Impl::require_unpinned(std::string_view function) const {
 }
 
 Tuning Session::Impl::tune(const Problem& problem, const TuningOptions& options) {
+  require_accepted(problem);
   const std::scoped_lock lock(miss_mutex_);
   require_unpinned("tune");
   return tuning_.tune(problem, options);
@@ -183,6 +187,7 @@ Tuning Session::Impl::tune(const Problem& problem, const TuningOptions& options)
 Tuning Session::Impl::compare(const Problem& problem, const TuningOptions& options) {
   if (options.only.empty())
     throw Error(ErrorCode::invalid_argument, "TuningOptions::only names no candidate to compare");
+  require_accepted(problem);
   const std::scoped_lock lock(miss_mutex_);
   return tuning_.compare(problem, options);
 }

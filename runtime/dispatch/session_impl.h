@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include <hone/session.h>
 
 #include "runtime/dispatch/cache_lookup.h"
+#include "runtime/dispatch/miss_mutex.h"
 #include "runtime/dispatch/nearest_winner.h"
 #include "runtime/dispatch/plan_table.h"
 #include "runtime/dispatch/session_core.h"
@@ -63,7 +63,7 @@ class Session::Impl {
   CacheLookup lookup_;
   NearestWinner nearest_;
   TuningService tuning_;
-  std::mutex miss_mutex_;  ///< one miss at a time: tunings would disturb each other's measurements
+  MissMutex miss_mutex_;  ///< one miss at a time: tunings would disturb each other's measurements
   bool has_reported_untuned_ = false;
 };
 

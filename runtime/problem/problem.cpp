@@ -77,6 +77,10 @@ std::array<SizeRange, 3> size_ranges(const Extents& extents) {
   return {range(extents[0]), range(extents[1]), range(extents[2])};
 }
 
+bool is_empty_class(const Extents& extents) {
+  return !is_lone(extents) && std::find(extents.begin(), extents.end(), 0) != extents.end();
+}
+
 bool is_within(const Extents& extents, const std::array<SizeRange, 3>& ranges) {
   for (std::size_t i = 0; i < extents.size(); ++i)
     if (extents[i] < ranges[i].first || extents[i] > ranges[i].last) return false;
@@ -99,6 +103,7 @@ std::string shape_text(const Problem& problem) {
 }
 
 std::string to_string(const Problem& problem) {
+  if (!problem.family) return "a Problem without a family";
   std::string extents = fmt::format("n={}", problem.extents[0]);
   if (!is_lone(problem.extents)) extents += fmt::format("×{}", problem.extents[1]);
   if (problem.extents[2] != 1) extents += fmt::format("×{}", problem.extents[2]);

@@ -107,7 +107,7 @@ struct TuningOptions {
   std::vector<ExcludedCandidate> excluded = {};
 
   /// Called right before a candidate runs, from the thread that called tune(), so that a candidate that kills or hangs
-  /// the process is known. It is called before every sample and must be quick.
+  /// the process is known. It is called before every sample, must be quick, and must not call the session.
   std::function<void(const Candidate&)> on_run = {};
 
   /// The problems that will be tuned next, in this order. On a GPU their first policies are compiled while this problem
@@ -116,7 +116,9 @@ struct TuningOptions {
   std::vector<Problem> next = {};
 
   std::stop_token stop = {};  ///< ends the tuning early, without a winner
-  std::function<void(const TuningProgress&)> on_progress = {};  ///< called from the thread that called tune()
+  /// Called from the thread that called tune(). Must not call the session: what would wait for the tuning throws
+  /// Error(invalid_argument).
+  std::function<void(const TuningProgress&)> on_progress = {};
 };
 
 /// The result of a tuning.

@@ -174,6 +174,24 @@ TEST_F(CustomReduce, ABadExpressionGivesTheCompilersMessageWithTheCallersLine) {
   }
 }
 
+TEST_F(CustomReduce, AnExpressionThatLacksItsEndIsNamed) {
+  const std::vector<std::pair<ReduceExpressions, std::string>> lacking{
+      {{.name = "cut", .map = "x +", .combine = "a + b", .identity = "0"}, "cut.map"},
+      {{.name = "cut", .combine = "a +", .identity = "0"}, "cut.combine"},
+      {{.name = "cut", .combine = "a + b // all", .identity = "-"}, "cut.identity"},
+      {{.name = "cut", .combine = "a + b", .identity = "0", .finish = "acc *"}, "cut.finish"}};
+  Session session(device_, {.on_miss = MissPolicy::heuristic, .cache_path = {}});
+  for (const auto& [expressions, text] : lacking) {
+    try {
+      reduce<std::int32_t>(session, CustomReduction(expressions, DType::i32), std::vector<std::int32_t>{1});
+      ADD_FAILURE() << text << " compiled";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::compile_failed);
+      EXPECT_THAT(error.what(), Names(text)) << error.what();
+    }
+  }
+}
+
 TEST_F(CustomReduce, WhatDoesNotCompileIsNotCompiledAgain) {
   for (MissPolicy policy : {MissPolicy::heuristic, MissPolicy::tune}) {
     Session session(device_, {.on_miss = policy, .cache_path = {}});

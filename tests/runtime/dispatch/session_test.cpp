@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include <hone/error.h>
-#include <hone/sdk/forwarding_device.h>
 #include <hone/tuned_reduce.h>
 
 #include "cache/store.h"
@@ -20,19 +19,7 @@ namespace {
 using testing::HasSubstr;
 using test::Names;
 
-class SessionTest : public FakeSessionTest {
- protected:
-  static ErrorCode code_of(const std::function<void()>& work, std::string* message = nullptr) {
-    try {
-      work();
-    } catch (const Error& error) {
-      if (message) *message = error.what();
-      return error.code();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return ErrorCode::io_failed;
-  }
-};
+using SessionTest = FakeSessionTest;
 
 TEST_F(SessionTest, WithoutADeviceNothingIsMade) {
   const std::shared_ptr<Device> none;
@@ -309,89 +296,6 @@ TEST_F(SessionTest, WithoutMemoryToMeasureInTheHeuristicServes) {
   EXPECT_EQ(launch(session).source, ChoiceSource::memory);
   EXPECT_EQ(device_->compiles(), compiles);
   EXPECT_EQ(device_->allocations(), allocations);  // not tried again on every call
-}
-
-TEST_F(SessionTest, RefusedProblemsThrowHitOrMiss) {
-  Session session(device_, options());
-  for (int round = 0; round < 2; ++round) {
-    std::string message;
-    const std::array<void*, 2> buffers{in_.data(), out_.data()};
-    EXPECT_EQ(code_of([&] { session.launch(family_.problem(-5), buffers, nullptr); }, &message),
-              ErrorCode::invalid_argument);
-    EXPECT_THAT(message, Names("negative"));
-    launch(session, 5);  // from now on the class that -5 falls into has a winner
-  }
-}
-
-TEST_F(SessionTest, NullBuffersAreRefusedHitOrMiss) {
-  Session session(device_, options());
-  for (int round = 0; round < 2; ++round) {
-    std::string message;
-    const std::array<void*, 2> buffers{in_.data(), nullptr};
-    EXPECT_EQ(code_of([&] { session.launch(family_.problem(kSize), buffers, nullptr); }, &message),
-              ErrorCode::invalid_argument);
-    EXPECT_THAT(message, Names("buffer", "1"));
-    launch(session);
-  }
-}
-
-TEST_F(SessionTest, ValidationSeesHostPointersWrongCountsAndMisalignment) {
-  SessionOptions strict = options();
-  strict.validate_pointers = true;
-  Session session(device_, strict);
-  launch(session);
-  std::vector<std::int32_t> on_host(kSize);
-  std::string message;
-  const auto refuse = [&](const std::vector<void*>& buffers, const char* why) {
-    EXPECT_EQ(code_of([&] { session.launch(family_.problem(kSize), buffers, nullptr); }, &message),
-              ErrorCode::invalid_argument);
-    EXPECT_THAT(message, Names(why));
-  };
-  refuse({on_host.data(), out_.data()}, "is host memory");
-  refuse({in_.data()}, "takes 2 buffers, 1 were passed");
-  refuse({in_.as<std::byte>() + 4, out_.data()}, "'in' at");
-  refuse({in_.data(), in_.as<std::byte>() + 4}, "'out' at");
-}
-
-/// A device that one array is not on.
-class BesideAnother : public ForwardingDevice {
- public:
-  BesideAnother(std::shared_ptr<Device> inner, const void* far) : ForwardingDevice(std::move(inner)), far_(far) {}
-  MemoryKind memory_kind(const void* pointer) const override {
-    return pointer == far_ ? MemoryKind::peer : ForwardingDevice::memory_kind(pointer);
-  }
-  std::string memory_owner(const void* pointer) const override {
-    return pointer == far_ ? "Another GPU (cuda:7)" : ForwardingDevice::memory_owner(pointer);
-  }
-
- private:
-  const void* far_;
-};
-
-TEST_F(SessionTest, ValidationNamesBothDevicesOfAnArrayThatLiesOnAnother) {
-  SessionOptions strict = options();
-  strict.validate_pointers = true;
-  const std::string mine = device_->facts().name;
-  for (const bool is_input : {true, false}) {
-    const DeviceBuffer& far = is_input ? in_ : out_;
-    Session session(std::make_shared<BesideAnother>(device_, far.data()), strict);
-    std::string message;
-    const std::array<void*, 2> buffers{in_.data(), out_.data()};
-    EXPECT_EQ(code_of([&] { session.launch(family_.problem(kSize), buffers, nullptr); }, &message),
-              ErrorCode::invalid_argument);
-    EXPECT_THAT(message, Names(is_input ? "'in'" : "'out'", "lies on Another GPU (cuda:7)", "session", mine));
-    const Plan plan = session.make_plan(family_.problem(kSize));
-    EXPECT_EQ(code_of([&] { plan.launch(family_.problem(kSize), buffers, nullptr); }, &message),
-              ErrorCode::invalid_argument);
-    EXPECT_THAT(message, Names("Another GPU (cuda:7)"));
-  }
-}
-
-TEST_F(SessionTest, WithoutValidationTheDeviceIsNotAsked) {
-  Session session(device_, options());
-  std::vector<std::int32_t> on_host(kSize, 1);
-  const std::array<void*, 2> buffers{on_host.data(), out_.data()};
-  EXPECT_NO_THROW(session.launch(family_.problem(kSize), buffers, nullptr));
 }
 
 }  // namespace

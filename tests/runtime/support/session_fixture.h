@@ -24,6 +24,17 @@ class FakeSessionTest : public testing::Test {
     return {.on_miss = on_miss, .tune_budget = std::chrono::minutes(1), .cache_path = folder_ / "cache.sqlite"};
   }
 
+  static ErrorCode code_of(const std::function<void()>& work, std::string* message = nullptr) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (message) *message = error.what();
+      return error.code();
+    }
+    ADD_FAILURE() << "nothing was thrown";
+    return ErrorCode::io_failed;
+  }
+
   /// Launches on the ones of `in_`, and checks the result.
   Choice launch(Session& session, std::int64_t n = kSize, Stream stream = nullptr) {
     std::int64_t& out = *out_.as<std::int64_t>();
