@@ -139,9 +139,15 @@ std::string_view without_dashes(std::string_view name) {
   return name.substr(std::min(name.find_first_not_of('-'), name.size()));
 }
 
-/// CLI11 says in its own words that an option lacks its value or a flag was given one; this says it in ours. Its
-/// messages begin with the option's name, with or without its dashes.
+/// CLI11 says in its own words that an option lacks its value, that a flag was given one, or that two options exclude
+/// each other; this says it in ours. Its messages begin with the option's name, with or without its dashes.
 std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
+  constexpr std::string_view kExcludes = " excludes ";
+  if (const std::string_view both = error.what(); dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+    const std::size_t between = both.find(kExcludes);
+    return fmt::format("{} and {} exclude each other; give one of them", both.substr(0, between),
+                       both.substr(between + kExcludes.size()));
+  }
   const std::string_view message = without_dashes(error.what());
   const CLI::App& part = chosen_part(app);
   const CLI::Option* named = nullptr;

@@ -18,10 +18,12 @@ bool is_built_in(const KernelFamily* family) {
 }  // namespace
 
 std::string tune_arguments(const Problem& problem) {
-  if (!is_built_in(problem.family)) return "";
+  if (!is_built_in(problem.family) || is_empty_class(problem.extents)) return "";
+  Problem measured = problem;
+  measured.extents[0] = std::max<std::int64_t>(measured.extents[0], 1);  // whose winner serves none, too
   std::string text = fmt::format("{} --op {} --dtype {} --size {}", problem.family->name(),
                                  problem.family->operations()[problem.operation], info(problem.dtype).name,
-                                 shape_text(problem));
+                                 shape_text(measured));
   const auto [in_pitch, out_pitch] = problem.pitches;
   if (in_pitch != 0 || out_pitch != 0) text += fmt::format(" --pitch {},{}", in_pitch, out_pitch);
   if (problem.alignment != kMaxAlignment) text += fmt::format(" --align {}", problem.alignment);

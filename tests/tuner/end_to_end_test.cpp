@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <fstream>
@@ -239,6 +240,28 @@ TEST_F(EndToEnd, ProblemsLargerThanMemoryAreCode6) {
   EXPECT_THAT(run.out, Not(HasSubstr("Winners are in")));
 }
 
+TEST_F(EndToEnd, FoldersOfANewCacheAreTheOwnersAlone) {
+  const ::mode_t before = ::umask(0);
+  const CommandRun run = hone({"tune", "--device", "host", "--size", "256", "--budget", "3s", "-q"});
+  ::umask(before);
+  EXPECT_EQ(run.code, 0) << run.err;
+  for (const std::filesystem::path& made : {cache_.parent_path(), cache_.parent_path().parent_path()})
+    EXPECT_EQ(std::filesystem::status(made).permissions(), std::filesystem::perms(0700)) << made;
+}
+
+/// What is the same in both modes has one winner, whichever is asked for.
+TEST_F(EndToEnd, WinnersOfBothNumericsAreInspectedByEither) {
+  ASSERT_EQ(hone({"tune", "--device", "host", "--op", "sum,max", "--size", "1024", "--budget", "1s"}).code, 0);
+  const auto winners = [&](const char* op, const char* numerics) {
+    const CommandRun run = hone({"inspect", "--json", "--op", op, "--numerics", numerics});
+    return nlohmann::json::parse(run.out)["winners"].size();
+  };
+  EXPECT_EQ(winners("max", "fast"), 1U);
+  EXPECT_EQ(winners("max", "reproducible"), 1U);
+  EXPECT_EQ(winners("sum", "fast"), 1U);
+  EXPECT_EQ(winners("sum", "reproducible"), 0U);
+}
+
 TEST_F(EndToEnd, QuietTuneSaysOnlyTheSummary) {
   const CommandRun run = hone({"tune", "--device", "host", "--size", "256", "--budget", "3s", "-q"});
   EXPECT_EQ(run.code, 0);
@@ -328,6 +351,10 @@ TEST_F(EndToEnd, NoElementsGiveTheIdentities) {
   for (const auto& result : reduce(empty, {"--op", "every"})["results"]) EXPECT_NE(result["op"], "argmin");
   EXPECT_THAT(hone({"reduce", empty, "--device", "host", "--op", "dot"}).err, Names("dot", "two"));
   EXPECT_THAT(hone({"reduce", empty, "--device", "host", "--on-miss", "heuristic"}).out, Names("no elements"));
+  for (const char* on_miss : {"heuristic", "error"}) {
+    const CommandRun columns = hone({"reduce", empty, "--device", "host", "--axis", "0", "--on-miss", on_miss});
+    EXPECT_EQ(columns.code, 0) << columns.err;
+  }
 }
 
 TEST_F(EndToEnd, NaNPropagates) {

@@ -48,7 +48,11 @@ int open_lock_file(const std::string& path) {
   else if (facts.st_uid != geteuid() && facts.st_uid != 0) why = "it belongs to another user";
   else if (facts.st_nlink > 1) why = "it has another name (a hard link)";
   else if (facts.st_size != 0 && facts.st_size != static_cast<off_t>(holder_text(0).size())) why = "it is another file";
-  if (why.empty()) return descriptor;
+  if (why.empty()) {
+    // A umask may have taken the owner's rights from it.
+    if (facts.st_uid == geteuid()) fchmod(descriptor, S_IRUSR | S_IWUSR);
+    return descriptor;
+  }
   close(descriptor);
   throw refuse(why);
 }

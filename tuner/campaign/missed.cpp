@@ -12,10 +12,9 @@ std::vector<WeightedProblem> list_missed(const cache::Store& store, Objective ob
   for (const cache::StoredMiss& stored : store.misses()) {
     const cache::MissRecord& miss = stored.miss;
     if (miss.key.problem.objective != name(objective)) continue;
+    if (is_empty_class(miss.extents)) continue;  // noted by an earlier version
     Extents extents = miss.extents;
-    // Empty arrays measure nothing; a lone extent of 0 shares its class with others, which do.
-    for (std::int64_t& extent : extents) extent = std::max<std::int64_t>(extent, 1);
-    if (size_ranges(extents) != size_ranges(miss.extents)) continue;
+    extents[0] = std::max<std::int64_t>(extents[0], 1);
     const std::optional<Problem> problem = problem_of(miss.key.problem, extents);
     if (!problem) continue;
     WeightedProblem weighted{.problem = *problem,

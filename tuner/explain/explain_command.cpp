@@ -214,17 +214,18 @@ void explain_untuned(const StoredWinner& stored, bool was_tried, const std::opti
 
 void set_up_explain(CLI::App& app, ExplainOptions& options) {
   CLI::App* sub = app.add_subcommand("explain");
-  sub->add_option("ID", options.id);
+  CLI::Option* const id = sub->add_option("ID", options.id);
   one_of(sub->add_option("--family", options.family)->take_last(), family_words);
-  one_of(sub->add_option("--op", options.op)->take_last(), operation_words);
-  one_of(sub->add_option("--dtype", options.dtype)->take_last(), dtype_words);
+  // These describe a problem whose winners are looked for.
+  one_of(sub->add_option("--op", options.op)->take_last()->excludes(id), operation_words);
+  one_of(sub->add_option("--dtype", options.dtype)->take_last()->excludes(id), dtype_words);
   sub->add_option("--size", options.size)->take_last();
-  one_of(sub->add_option("--align", options.alignment)->take_last(), words_in(kAlignmentWords));
-  one_of(sub->add_option("--context", options.context)->take_last(), words_in(kLaunchContextNames));
-  one_of(sub->add_option("--nan", options.nan)->take_last(), words_in(kNanWords));
-  one_of(sub->add_option("--numerics", options.numerics)->take_last(), words_in(kNumericsNames));
-  one_of(sub->add_option("--objective", options.objective)->take_last(), words_in(kObjectiveNames));
-  one_of(sub->add_option("--device", options.device)->take_last(), words_in(kDeviceKinds));
+  one_of(sub->add_option("--align", options.alignment)->take_last()->excludes(id), words_in(kAlignmentWords));
+  one_of(sub->add_option("--context", options.context)->take_last()->excludes(id), words_in(kLaunchContextNames));
+  one_of(sub->add_option("--nan", options.nan)->take_last()->excludes(id), words_in(kNanWords));
+  one_of(sub->add_option("--numerics", options.numerics)->take_last()->excludes(id), words_in(kNumericsNames));
+  one_of(sub->add_option("--objective", options.objective)->take_last()->excludes(id), words_in(kObjectiveNames));
+  one_of(sub->add_option("--device", options.device)->take_last()->excludes(id), words_in(kDeviceKinds));
   file_name(sub->add_option("--cache", options.cache)->take_last());
   sub->add_flag("--all", options.all)->disable_flag_override();
   sub->add_flag("--counters", options.counters)->disable_flag_override();

@@ -181,12 +181,12 @@ std::vector<Extents> parse_family_shapes(const KernelFamily& family, std::string
   return shapes;
 }
 
-/// One of two may be 0: an array without gaps between its rows, as in the commands that messages suggest.
+/// 0: an array without gaps between its rows, as in the commands that messages suggest.
 Pitches parse_pitches(std::string_view text) {
   if (text.empty()) return {0, 0};
-  const std::size_t comma = text.find(',');
-  if (comma == text.npos) return {parse_size(text), parse_size(text)};
   const auto side = [](std::string_view number) { return number == "0" ? 0 : parse_size(number); };
+  const std::size_t comma = text.find(',');
+  if (comma == text.npos) return {side(text), side(text)};
   return {side(text.substr(0, comma)), side(text.substr(comma + 1))};
 }
 

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <ostream>
@@ -58,17 +59,12 @@ void check_system_cache(const fs::path& path, const Context& context) {
 void check_cache(const fs::path& path) {
   cache::require_writable_place(path);  // a file that is not there yet would not be trusted either
   cache::Store(path).find({});  // throws StoreError where the file cannot be read, or is not trusted with code
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  std::error_code error;
-  fs::create_directories(folder, error);
-  const fs::path must_be_writable = !error && fs::exists(path, error) ? path : folder;
-  if (!error && access(must_be_writable.c_str(), W_OK) != 0) error = {errno, std::generic_category()};
-  if (error) {
+  if (!cache::file_exists(path)) return cache::prepare_folder(fs::absolute(path));
+  if (access(path.c_str(), W_OK) != 0)
     throw CommandError(
         ExitCode::cache,
-        fmt::format("winners cannot be stored in '{}': {}: {}; change its permissions or give --cache PATH",
-                    printable(path.string()), printable(must_be_writable.string()), error.message()));
-  }
+        fmt::format("winners cannot be stored in '{}': {}; change its permissions or give --cache PATH",
+                    printable(path.string()), std::strerror(errno)));
 }
 
 /// Throws CommandError(usage) for a shard of what only one cache file knows: other machines would divide other

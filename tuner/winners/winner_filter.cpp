@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "tuner/problems/families.h"
+#include "tuner/problems/problem_text.h"
 #include "tuner/problems/selection.h"
 #include "tuner/text/command_error.h"
 #include "tuner/text/quantities.h"
@@ -60,7 +61,7 @@ bool WinnerFilter::passes(const cache::StoredWinner& stored) const {
   if (id_ && stored.id != *id_) return false;
   if (!family_.empty() && key.problem.family != family_) return false;
   if (shape_ && !serves_shape(key.problem)) return false;
-  if (!key.problem.numerics.starts_with(numerics_)) return false;  // "fast, NaN ignored"
+  if (!serves_numerics(key.problem)) return false;
   if (!objective_.empty() && key.problem.objective != objective_) return false;
   const auto holds = [](const std::vector<std::string>& words, const std::string& word) {
     return words.empty() || std::find(words.begin(), words.end(), word) != words.end();
@@ -74,6 +75,19 @@ std::vector<cache::StoredWinner> WinnerFilter::matches(const std::vector<cache::
   std::copy_if(all.begin(), all.end(), std::back_inserter(winners),
                [this](const cache::StoredWinner& stored) { return passes(stored); });
   return winners;
+}
+
+bool WinnerFilter::serves_numerics(const cache::ProblemRecord& problem) const {
+  if (problem.numerics.starts_with(numerics_)) return true;  // "fast, NaN ignored"
+  if (numerics_ != name(Numerics::reproducible)) return false;
+  // Where no order matters, a call that asks for reproducible numerics is one that asks for fast ones.
+  const FamilyRow* const row = find_family(problem.family);
+  Extents extents;
+  for (std::size_t i = 0; i < extents.size(); ++i) extents[i] = std::max<std::int64_t>(problem.sizes[i].first, 1);
+  std::optional<Problem> asked = problem_of(problem, extents);
+  if (!row || !row->as_called || !asked) return false;
+  asked->numerics = Numerics::reproducible;
+  return row->as_called(*asked).numerics == Numerics::fast;
 }
 
 bool WinnerFilter::serves_shape(const cache::ProblemRecord& problem) const {

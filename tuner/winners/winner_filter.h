@@ -39,6 +39,7 @@ class WinnerFilter {
   bool names_one_problem() const { return id_ || (shape_ && ops_.size() == 1 && dtypes_.size() == 1); }
 
  private:
+  bool serves_numerics(const cache::ProblemRecord& problem) const;
   bool serves_shape(const cache::ProblemRecord& problem) const;
 
   std::optional<std::int64_t> id_;

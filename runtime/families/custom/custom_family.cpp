@@ -102,8 +102,8 @@ std::string header_text(const ReduceExpressions& expressions) {
   };
   const auto function = [&](std::string_view signature, std::string_view field, const std::string& source) {
     ours(fmt::format("  static __device__ {} {{\n    return (\n", signature));
-    theirs(field, source);
-    ours("    );\n  }\n");
+    theirs(field, source + "\n);");  // the compiler finds there what the text lacks
+    ours("  }\n");
   };
 
   ours("#pragma once\n\n#include \"reduction.cuh\"\n\nnamespace hone_custom {\n\n");

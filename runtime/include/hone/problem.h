@@ -103,6 +103,10 @@ std::array<int, 3> size_classes(const Extents& extents);
 /// them differently.
 std::array<SizeRange, 3> size_ranges(const Extents& extents);
 
+/// True if no extents that share a winner with these have elements: nothing can be measured of an empty shape. A lone
+/// extent of 0 shares its winner with others.
+bool is_empty_class(const Extents& extents);
+
 /// True if each extent is in its range.
 bool is_within(const Extents& extents, const std::array<SizeRange, 3>& ranges);
 

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "cache/store.h"
 #include "tests/support/names.h"
 #include "tests/tuner/support.h"
 #include "tuner/array/npy.h"
@@ -150,6 +151,20 @@ TEST_F(ArrayCommand, EmptyArraysHaveEmptyResults) {
   const auto softmax = run({"softmax", save<float>("b.npy", {0, 3}, {}), "--json"});
   EXPECT_EQ(softmax.err, "") << "no miss to tune for";
   EXPECT_EQ(Json::parse(softmax.out)["results"][0]["policy"], Json());
+}
+
+/// No tuning measures anything of them, so that none is asked for.
+TEST_F(ArrayCommand, EmptyShapesAreNoMisses) {
+  for (const std::string axis : {"0", "1"}) {
+    const Shape shape = axis == "0" ? Shape{0, 5} : Shape{5, 0};
+    const std::string empty = save<float>("empty.npy", shape, {});
+    const auto run_it = run({"reduce", empty, "--axis", axis, "-o", out()});
+    EXPECT_EQ(run_it.code, 0) << run_it.err;
+    EXPECT_EQ(run_it.err, "");
+    EXPECT_THAT(load<float>(shape_), ElementsAre(0, 0, 0, 0, 0));
+  }
+  run({"reduce", save("some.npy", {2, 5}, ramp(10)), "--axis", "0"});
+  EXPECT_EQ(cache::Store(folder_ / "cache.sqlite").misses().size(), 1U) << "that of the array with elements";
 }
 
 TEST_F(ArrayCommand, OneElementIsNoElements) {

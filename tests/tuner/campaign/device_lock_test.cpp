@@ -72,6 +72,13 @@ TEST_F(DeviceLockFile, NothingIsMadeWhereOthersMayWrite) {
   EXPECT_FALSE(fs::exists(file_));
 }
 
+TEST_F(DeviceLockFile, NoUmaskKeepsItsOwnerOut) {
+  const ::mode_t before = ::umask(0777);
+  { const DeviceLock held = lock(); }
+  ::umask(before);
+  EXPECT_EQ(fs::status(file_).permissions(), fs::perms(0600));
+}
+
 TEST_F(DeviceLockFile, FileOfSomebodyElseIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   write_text(file_, "");
