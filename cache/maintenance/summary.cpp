@@ -39,7 +39,10 @@ Summary summarize(const std::filesystem::path& given_path) {
   summary.untuned_winners = number("SELECT count(*) FROM winner WHERE NOT tuned");
   summary.without_code = number("SELECT count(*) FROM winner WHERE binary NOT IN (SELECT digest FROM binary)");
   summary.binaries = number("SELECT count(*) FROM binary");
-  summary.binary_bytes = number("SELECT coalesce(sum(length(code)), 0) FROM binary");
+  summary.stored_binary_bytes = number("SELECT coalesce(sum(length(code)), 0) FROM binary");
+  summary.binary_bytes = summary.schema_version <= kLastVersionOfTrialRows
+                             ? summary.stored_binary_bytes
+                             : number("SELECT coalesce(sum(max(bytes, length(code))), 0) FROM binary");
   summary.tunings = number("SELECT count(*) FROM tuning");
   summary.trials = number(summary.schema_version <= kLastVersionOfTrialRows
                               ? "SELECT count(*) FROM trial"

@@ -20,6 +20,7 @@ struct Summary {
   std::int64_t without_code = 0;  ///< winners whose binary was evicted or never came along
   std::int64_t binaries = 0;
   std::int64_t binary_bytes = 0;
+  std::int64_t stored_binary_bytes = 0;  ///< packed, as they are in the file
   std::int64_t tunings = 0;
   std::int64_t trials = 0;
 };

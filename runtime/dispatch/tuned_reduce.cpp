@@ -83,7 +83,7 @@ Choice tuned_reduce(Session& session, const FusedReduction& reduction, DType dty
   std::array<ArrayRows, FusedReduction::kMost> results;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const DType result = reduce_result_dtype(ops[i], dtype);
-    call.check_array("out", outs[i], result);
+    call.check_array(name(ops[i]), outs[i], result);
     results[i] = side_by_side(outs[i], info(ops[i]).outputs, result);
     check_input(call, "in", in, results[i]);
     for (std::size_t other = 0; other < i; ++other)

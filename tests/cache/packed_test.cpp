@@ -76,6 +76,8 @@ TEST_F(CacheStore, CodeAndTrialsAreSmallInTheFile) {
   store_.publish(sample_);
   EXPECT_LT(summarize(file_).used_bytes, 130'000) << "the schema has about 90 KB, the trials alone had 80 KB";
   EXPECT_EQ(summarize(file_).trials, 400);
+  EXPECT_EQ(summarize(file_).binary_bytes, 64'000);
+  EXPECT_LT(summarize(file_).stored_binary_bytes, 2000);
   EXPECT_EQ(store_.find(query_)->binary, sample_.binary);
   EXPECT_EQ(store_.tuning(store_.winners().at(0).id), sample_.tuning);
   EXPECT_THAT(sql(file_, "SELECT binary_bytes FROM winners"), ElementsAre("64000"));

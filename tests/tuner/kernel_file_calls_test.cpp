@@ -56,7 +56,7 @@ TEST_F(KernelFile, CallsThatDoNotFitAreRefused) {
   const CommandRun untuned = hone({"run", kernel, x, x, "-o", out, "--set", "a=1", "--device", "host", "--on-miss",
                                    "error"});
   EXPECT_EQ(untuned.code, 6);
-  EXPECT_THAT(untuned.err, HasSubstr("hone tune " + kernel + " --size 3"));
+  EXPECT_THAT(untuned.err, HasSubstr("hone tune " + kernel + " --size 3 --device host --cache "));
   const std::string only_read = path("only_read.sqlite");
   const CommandRun unstored = run_hone({"run", kernel, x, x, "-o", out, "--set", "a=1", "--device", "host", "--on-miss",
                                         "error", "--cache", "ro:" + only_read});
@@ -138,7 +138,7 @@ TEST_F(KernelFile, ARunWithoutAWinnerSaysHowToTuneTheFile) {
   const CommandRun run = run_hone(
       {"run", path("axpy.json"), x, x, "--set", "a=2", "-o", path("out.npy"), "--device", "host"}, environment);
   EXPECT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("hone tune " + path("axpy.json") + " --size 3 --cache"));
+  EXPECT_THAT(run.err, HasSubstr("hone tune " + path("axpy.json") + " --size 3 --device host --cache"));
 }
 
 TEST_F(KernelFile, ARunDoesNotSendTuningsToACacheThatCannotBeUsed) {

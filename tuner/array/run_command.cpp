@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <hone/own_stream.h>
+#include <hone/tune_arguments.h>
 #include <hone/tunable_kernel.h>
 #include <CLI/CLI.hpp>
 
@@ -40,19 +41,20 @@ namespace {
 
 /// Says how a user of the command tunes a problem without a winner: with the session's cache file, or without any if it
 /// has none, or into another file if that one cannot be read or is not to be written to.
-std::string how_to_tune(const Problem& problem, const SessionOptions& session) {
+std::string how_to_tune(const Problem& problem, const SessionOptions& session, const Device& device) {
   const std::filesystem::path& cache = session.cache_path;
+  const std::string command = fmt::format("hone tune {} --device {}", tune_words(problem), device.name());
   if (cache.empty())
-    return "the cache is off: tune it in the call with --on-miss tune, or turn the cache on and run: hone tune " +
-           tune_words(problem);
+    return "the cache is off: tune it in the call with --on-miss tune, or turn the cache on and run: " + command;
   try {
     cache::Store(cache).find({});
     cache::require_writable_place(cache);
-    if (!session.cache_read_only) return "tune it with: " + tune_command(problem, cache);
+    if (!session.cache_read_only)
+      return fmt::format("tune it with: {} --cache {}", command, shell_quoted(cache.string()));
   } catch (const cache::StoreError&) {
     // The file serves nobody who tunes.
   }
-  return "tune it into a cache file that can be used (HONE_CACHE, --cache): hone tune " + tune_words(problem);
+  return "tune it into a cache file that can be used (HONE_CACHE, --cache): " + command;
 }
 
 using Kind = KernelArgument::Kind;
@@ -203,8 +205,10 @@ MadeCall call_kernel(Session& session, const Problem& problem, std::span<void* c
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_tuned)
       throw Error(error.code(), fmt::format("{}: {}", printable(file), error.what()));
-    throw CommandError(ExitCode::not_tuned, fmt::format("no winner serves {}; {}", problem_label(problem),
-                                                        printable(how_to_tune(problem, chosen))));
+    throw CommandError(
+        ExitCode::not_tuned,
+        fmt::format("no winner serves {}; {}", problem_label(problem),
+                    printable(how_to_tune(problem, chosen, *session.device()))));
   }
 }
 
@@ -276,7 +280,7 @@ ExitCode run_run(const RunOptions& options, const Context& context) {
     chosen.report_untuned = [&](std::string_view) {
       context.err << fmt::format("hone: no winner was tuned for {} on {}, so it is served untuned; {}\n",
                                  problem_label(problem), device->name(),
-                                 printable(how_to_tune(problem, chosen)));
+                                 printable(how_to_tune(problem, chosen, *device)));
     };
   Session session(device, chosen);
   std::string how = "no elements, so nothing was launched";

@@ -63,8 +63,9 @@ void print_stats(const std::filesystem::path& path, const Summary& summary, cons
   line("winners", fmt::format("{}: {} tuned, {} lent, {} untuned", summary.winners,
                               summary.winners - summary.lent_winners - summary.untuned_winners, summary.lent_winners,
                               summary.untuned_winners));
-  line("code", fmt::format("{}, {}; {} without", count_text(summary.binaries, "binary"),
-                           format_bytes(summary.binary_bytes), count_text(summary.without_code, "winner")));
+  line("code", fmt::format("{}, {}, packed {}; {} without", count_text(summary.binaries, "binary"),
+                           format_bytes(summary.binary_bytes), format_bytes(summary.stored_binary_bytes),
+                           count_text(summary.without_code, "winner")));
   line("trials", fmt::format("{} of {}", summary.trials, count_text(summary.tunings, "tuning")));
   line("devices", fmt::format("{}, {}", summary.devices, count_text(summary.toolchains, "toolchain")));
   line("stale", fmt::format("{}; {} of devices that are not in this machine", count_text(states.stale, "winner"),
@@ -109,6 +110,7 @@ ExitCode run_cache_stats(const CacheStatsOptions& options, const Context& contex
               {"winners_without_code", summary.without_code},
               {"binaries", summary.binaries},
               {"binary_bytes", summary.binary_bytes},
+              {"stored_binary_bytes", summary.stored_binary_bytes},
               {"tunings", summary.tunings},
               {"trials", summary.trials}},
              context);

@@ -153,7 +153,7 @@ TEST_F(FusedReduce, WhatCannotBeFusedIsNamed) {
       EXPECT_THAT(error.what(), Names(why));
     }
   };
-  call_refused({ReduceOp::sum, ReduceOp::max}, 2, outs, "'out' is null");
+  call_refused({ReduceOp::sum, ReduceOp::max}, 2, outs, "'max' is null");
   call_refused({ReduceOp::sum, ReduceOp::max}, 2, std::span(outs).first(1), "makes 2 results, 1 pointers");
   call_refused({ReduceOp::argmax}, 0, std::span(outs).first(1), "no elements");
   call_refused({ReduceOp::logsumexp}, 2, std::span(outs).first(1), "not defined");
