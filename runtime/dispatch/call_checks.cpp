@@ -31,7 +31,8 @@ void require_known(std::string_view function, const ReduceSpec& spec) {
 std::string address_fault(std::string_view name, const void* pointer, std::size_t alignment) {
   if (!pointer) return fmt::format("'{}' is null; pass device memory", name);
   if (reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0) return "";
-  return fmt::format("'{}' at {} is not aligned to {} bytes; copy the array to memory that is", name, pointer, alignment);
+  return fmt::format("'{}' at {} is not aligned to {} bytes; copy the array to memory that is", name, pointer,
+                     alignment);
 }
 
 void Call::refuse(std::string_view why) const {
