@@ -136,16 +136,33 @@ WrittenFile::~WrittenFile() {
   if (!partial_.empty()) ::unlink(partial_.c_str());
 }
 
-/// In the target's folder, from where it can be renamed; never onto what somebody has put there.
+/// In the target's folder, from where it can be renamed. Without a name for now, where the file system has such files,
+/// so that a process that is killed leaves nothing.
 void WrittenFile::open_beside() {
+  is_replaced_ = true;
+  const fs::path folder = followed(path_).parent_path();
+  descriptor_ = ::open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (descriptor_ >= 0 && ::access(own_path().c_str(), F_OK) == 0) return;
+  if (descriptor_ >= 0) ::close(descriptor_);
+  name_partial([&](const fs::path& name) {
+    descriptor_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return descriptor_ >= 0;
+  });
+}
+
+/// A path of the open file, whether it has a name or not.
+std::string WrittenFile::own_path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
+
+/// Calls make(name) until that has made a file: never onto what somebody has put there.
+void WrittenFile::name_partial(const std::function<bool(const fs::path& name)>& make) {
   const fs::path target = followed(path_);
   for (int i = 0; i < kMostPartials; ++i) {
     const fs::path name = fmt::format("{}.partial.{}.{}", target.native(), ::getpid(), i);
-    descriptor_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (descriptor_ < 0 && errno == EEXIST) continue;
-    if (descriptor_ < 0) break;
-    partial_ = name;
-    return;
+    if (make(name)) {
+      partial_ = name;
+      return;
+    }
+    if (errno != EEXIST) break;
   }
   fail(errno);
 }
@@ -165,9 +182,13 @@ void WrittenFile::finish() {
   stream().flush();
   if (standard_output_) return;
   if (buffer_->error() != 0 || !own_) fail(buffer_->error());
-  if (partial_.empty()) return;
+  if (!is_replaced_) return;
   if (::fsync(descriptor_) != 0) fail(errno);
   refuse_what_is_needed();  // a cache that the command may have made meanwhile
+  if (partial_.empty())
+    name_partial([&](const fs::path& name) {
+      return ::linkat(AT_FDCWD, own_path().c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    });
   if (::rename(partial_.c_str(), followed(path_).c_str()) != 0) fail(errno);
   partial_.clear();
 }

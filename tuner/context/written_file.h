@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <streambuf>
+#include <string>
 #include <vector>
 
 namespace hone::tuner {
@@ -16,7 +18,8 @@ namespace hone::tuner {
 /// database of SQLite, as caches are, the files that belong to one, such as its journal, and the sources that the
 /// command has read.
 ///
-/// A file that is not finished with finish() leaves no trace of what was written. Throws CommandError(usage) for what
+/// A file that is not finished with finish() leaves no trace of what was written, nor does a process that is killed,
+/// where the file system has files without a name. Throws CommandError(usage) for what
 /// is not replaced, and otherwise Error(io_failed) that names the path and the reason.
 class WrittenFile {
  public:
@@ -39,10 +42,13 @@ class WrittenFile {
   class Buffer;
 
   void open_beside();
+  std::string own_path() const;
+  void name_partial(const std::function<bool(const std::filesystem::path& name)>& make);
   void refuse_what_is_needed() const;
   [[noreturn]] void fail(int error) const;
 
-  std::filesystem::path path_, partial_;  ///< partial_: empty where nothing is replaced
+  std::filesystem::path path_, partial_;  ///< partial_: what the file is called until it is in its place, if anything
+  bool is_replaced_ = false;
   std::vector<std::filesystem::path> read_files_;
   int descriptor_ = -1;
   std::unique_ptr<Buffer> buffer_;

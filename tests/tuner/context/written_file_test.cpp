@@ -77,6 +77,17 @@ TEST_F(WrittenFileTest, ARegularFileIsReplacedWhenItIsWholeAndKeepsItsMode) {
   EXPECT_EQ(files(), 1U);
 }
 
+TEST_F(WrittenFileTest, WhatIsBeingWrittenHasNoNameYet) {
+  const fs::path path = folder_ / "out.npy";
+  WrittenFile file(path, standard_output_);
+  file.stream() << "floats" << std::flush;
+  if (files() != 0) GTEST_SKIP() << "the file system has no files without a name";
+  write(path, "of another process");
+  file.finish();
+  EXPECT_EQ(content_of(path), "floats");
+  EXPECT_EQ(files(), 1U);
+}
+
 TEST_F(WrittenFileTest, ALinkStaysAndItsTargetIsReplaced) {
   fs::create_directory(folder_ / "elsewhere");
   testing::write_file(folder_ / "elsewhere" / "a", "before");
