@@ -21,7 +21,8 @@ const Verifier& KernelFamily::verifier() const {
 
 namespace {
 
-/// What a Problem has that is no value of its field: it was cast from elsewhere, or was never set.
+/// Names a field of a Problem that has no value of its type, because it was cast from elsewhere or never set; "" if all
+/// have one.
 std::string fault_of_fields(const Problem& problem) {
   if (!problem.family)
     return "a Problem without a family names no call; make it with reduce_problem(), softmax_problem() or the like";

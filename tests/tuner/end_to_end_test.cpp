@@ -249,7 +249,7 @@ TEST_F(EndToEnd, FoldersOfANewCacheAreTheOwnersAlone) {
     EXPECT_EQ(std::filesystem::status(made).permissions(), std::filesystem::perms(0700)) << made;
 }
 
-/// What is the same in both modes has one winner, whichever is asked for.
+/// An operation that is the same in both modes has one winner, which either mode finds.
 TEST_F(EndToEnd, WinnersOfBothNumericsAreInspectedByEither) {
   ASSERT_EQ(hone({"tune", "--device", "host", "--op", "sum,max", "--size", "1024", "--budget", "1s"}).code, 0);
   const auto winners = [&](const char* op, const char* numerics) {

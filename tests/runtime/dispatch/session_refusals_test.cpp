@@ -1,4 +1,4 @@
-// What a session refuses, by name: problems, buffers, and calls that would wait for themselves.
+// Sessions refuse problems, buffers, and calls that would wait for themselves, and name what is wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
