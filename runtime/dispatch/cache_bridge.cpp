@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include <hone/error.h>
+#include <hone/sdk/family_table.h>
 #include <hone/sdk/source_digest.h>
-#include <hone/tune_arguments.h>
 
 #include "cache/claims.h"
 #include "cache/digest.h"
@@ -60,7 +60,7 @@ std::optional<Policy> first_policy(const ParameterSpace& space, const Policy& be
 }
 
 std::string digest_of_sources(const Problem& problem, const DeviceFacts& facts, const std::string& family) {
-  if (!tune_arguments(problem).empty()) return family;
+  if (is_built_in(*problem.family)) return family;
   const std::optional<Policy> first = first_policy(problem.family->space(), {}, [&](const Policy& policy) {
     return problem.family->is_valid(problem, policy, facts).empty();
   });

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include <hone/error.h>
+#include <hone/sdk/family_table.h>
 #include <hone/sdk/portfolio.h>
-#include <hone/tune_arguments.h>
 
 #include "runtime/choose/choice_check.h"
 #include "runtime/choose/choose.h"
@@ -82,7 +82,7 @@ std::optional<Resolved> TuningService::tune_miss(const Problem& problem, bool ha
 
 /// Families that are built in are verified by Hone's own tests, and nothing can be verified during capture.
 ChoiceCheck TuningService::check_of(const Problem& problem, bool capturing) {
-  if (capturing || !tune_arguments(problem).empty()) return {};
+  if (capturing || is_built_in(*problem.family)) return {};
   return [&](const ModelChoice& made) {
     try {
       return fault_of_choice(core_.device(), problem, made.trial.candidate, made.module, core_.memo());

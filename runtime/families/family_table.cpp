@@ -1,5 +1,6 @@
 #include <hone/sdk/family_table.h>
 
+#include <algorithm>
 #include <array>
 
 #include <hone/copy_spec.h>
@@ -93,5 +94,9 @@ const auto& kFamilies = never_destroyed(std::array{
 }  // namespace
 
 Families built_in_families() { return kFamilies; }
+
+bool is_built_in(const KernelFamily& family) {
+  return std::ranges::any_of(kFamilies, [&](const FamilyRow& row) { return &row.family() == &family; });
+}
 
 }  // namespace hone

@@ -9,16 +9,9 @@
 #include "cache/shell_quoted.h"
 
 namespace hone {
-namespace {
-
-bool is_built_in(const KernelFamily* family) {
-  return std::ranges::any_of(built_in_families(), [&](const FamilyRow& row) { return &row.family() == family; });
-}
-
-}  // namespace
 
 std::string tune_arguments(const Problem& problem) {
-  if (!is_built_in(problem.family) || is_empty_class(problem.extents)) return "";
+  if (!is_built_in(*problem.family)) return "";
   Problem measured = problem;
   measured.extents[0] = std::max<std::int64_t>(measured.extents[0], 1);  // whose winner serves none, too
   std::string text = fmt::format("{} --op {} --dtype {} --size {}", problem.family->name(),

@@ -19,8 +19,8 @@ namespace hone::tuner {
 /// command has read.
 ///
 /// A file that is not finished with finish() leaves no trace of what was written, nor does a process that is killed,
-/// where the file system has files without a name. Throws CommandError(usage) for what
-/// is not replaced, and otherwise Error(io_failed) that names the path and the reason.
+/// where the file system has files without a name. Throws CommandError(usage) for what is not replaced, and otherwise
+/// Error(io_failed) that names the path and the reason.
 class WrittenFile {
  public:
   /// Opens it, so that what cannot be written is refused before anything is computed. `standard_output` must outlive

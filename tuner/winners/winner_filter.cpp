@@ -61,13 +61,13 @@ bool WinnerFilter::passes(const cache::StoredWinner& stored) const {
   if (id_ && stored.id != *id_) return false;
   if (!family_.empty() && key.problem.family != family_) return false;
   if (shape_ && !serves_shape(key.problem)) return false;
-  if (!serves_numerics(key.problem)) return false;
   if (!objective_.empty() && key.problem.objective != objective_) return false;
   const auto holds = [](const std::vector<std::string>& words, const std::string& word) {
     return words.empty() || std::find(words.begin(), words.end(), word) != words.end();
   };
   return holds(ops_, key.problem.operation) && holds(dtypes_, key.problem.dtype) &&
-         holds(contexts_, key.problem.launch_context) && matches_device(key.device, device_);
+         holds(contexts_, key.problem.launch_context) && matches_device(key.device, device_) &&
+         serves_numerics(key.problem);
 }
 
 std::vector<cache::StoredWinner> WinnerFilter::matches(const std::vector<cache::StoredWinner>& all) const {

@@ -49,7 +49,7 @@ class SoftmaxColumnsResults : public DeviceTest {
     const Array<std::byte> in = upload(input, in_offset * in_bytes), memory = upload(before);
     std::byte* const out = memory.data + begin;
     const DeviceBuffer workspace = make_workspaces(device_, 1);
-    // What is before the input is of its allocation, but no kernel may read it. Behind it the allocation ends.
+    // The bytes before the input belong to its allocation, but no kernel may read them. Behind it the allocation ends.
     if (!is_cuda()) ASAN_POISON_MEMORY_REGION(in.memory.data(), in_offset * in_bytes);
     loaded.enqueue(*device_, problem, std::array<void*, 2>{in_place ? out : in.data, out}, workspace.data(), nullptr);
     device_->synchronize(nullptr);

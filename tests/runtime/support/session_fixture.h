@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <vector>
 
+#include <hone/error.h>
 #include <hone/session.h>
 
 #include "tests/runtime/support/fake_device.h"

@@ -36,4 +36,7 @@ using Families = std::span<const FamilyRow>;
 /// The first is what a command means that names none.
 Families built_in_families();
 
+/// True if it is one of them: `hone tune` knows its name, and Hone's own tests verify it.
+bool is_built_in(const KernelFamily& family);
+
 }  // namespace hone
