@@ -5,9 +5,9 @@
 
 namespace hone {
 
-template <class Kernel, unsigned kThreads, unsigned kTurns, unsigned kTile>
-struct HeldAgain : HeldStates<Kernel, kThreads, kTurns> {
-  using Parts = HeldStates<Kernel, kThreads, kTurns>;
+template <class Kernel, class Roles_, unsigned kTile>
+struct HeldAgain : HeldStates<Kernel, Roles_> {
+  using Parts = HeldStates<Kernel, Roles_>;
   using typename Parts::Part, typename Parts::Roles, typename Parts::State;
   using Parts::all, Parts::arguments, Parts::rows, Parts::shared;
   using Parts::kAgainRows, Parts::kRing, Parts::row_state;

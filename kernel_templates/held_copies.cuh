@@ -5,12 +5,19 @@
 
 namespace hone {
 
-template <class Kernel, unsigned kThreads, unsigned kTurns>
-struct HeldCopies : HeldParts<Kernel, kThreads, kTurns> {
-  using Parts = HeldParts<Kernel, kThreads, kTurns>;
-  using typename Parts::Index, typename Parts::InPack, typename Parts::Part, typename Parts::Slot;
+template <class Kernel, class Roles_>
+struct HeldCopies : HeldParts<Kernel, Roles_> {
+  using Parts = HeldParts<Kernel, Roles_>;
+  using typename Parts::Index, typename Parts::InPack, typename Parts::Part, typename Parts::Roles;
+  using typename Parts::Slot;
   using Parts::arguments, Parts::rows, Parts::shared;
 
+  __device__ void load_rows() const {
+    if constexpr (Roles::kPassFirst) load_passing_first();
+    else load_passing_last();
+  }
+
+ private:
   /// The copies of a row one after the other: its chunks, and those that pass once more, the last of them first.
   struct Copy {
     const typename Kernel::Arguments& arguments;
@@ -39,7 +46,7 @@ struct HeldCopies : HeldParts<Kernel, kThreads, kTurns> {
   };
 
   /// A few chunks are in flight: with all of the ring, the chunks that everybody waits for would come late.
-  __device__ void load_rows() const {
+  __device__ void load_passing_last() const {
     const unsigned long long last_use = last_use_policy(), reuse = reuse_policy();
     Copy copy{arguments, {.phase = 1}, {.phase = 1}}, landing{arguments};
     unsigned in_flight = 0;
@@ -54,23 +61,74 @@ struct HeldCopies : HeldParts<Kernel, kThreads, kTurns> {
         } else {
           ++in_flight;
         }
-        wait_for_phase(shared.freed + copy.slot(), copy.phase());
-        const Index begin = part.begin + copy.chunk() * arguments.slot_packs;
-        Index end = begin + arguments.slot_packs < part.end ? begin + arguments.slot_packs : part.end;
-        if constexpr (Kernel::Order::kPaddingPacks > 0) {
-          const Index behind = part.row.end + part.before;
-          if (part.before > 0 && end < behind && !copy.is_again()) ++end;  // the next chunk's first pack
-        }
-        const Index first = begin < part.before ? part.before : begin;
-        unsigned long long* const landed = shared.landed + copy.slot();
-        if (first < end)
-          arrive_with_bulk_copy(this->packs_of(copy.slot()) + (first - begin),
-                                part.row.address(first - part.before),
-                                static_cast<unsigned>(end - first) * sizeof(InPack), landed,
-                                copy.is_last_use() ? last_use : reuse);
-        else arrive(landed);
+        start(part, copy.chunk(), copy.is_again(), copy.slot(), copy.phase(), copy.is_last_use() ? last_use : reuse);
       } while (!copy.advance());
     }
+  }
+
+  /// A few chunks that are held are in flight, and those that pass. Second copies of row r − 1 for which there are free
+  /// slots come before the chunks of row r that are held, whose slots are free when those of row r − 1 are written.
+  __device__ void load_passing_first() const {
+    Copies copies{*this};
+    const unsigned count = this->passing_chunks();
+    const unsigned late = count > arguments.passing_slots ? count - arguments.passing_slots : 0;
+    Part before, part;
+#pragma unroll 1
+    for (unsigned r = 0; r < rows + (count > 0 ? 1 : 0); ++r) {
+      const bool is_row = r < rows;
+      before = part;
+      if (is_row) part = this->part(r, 0);
+#pragma unroll 1
+      for (unsigned c = 0; is_row && c < count; ++c) copies.template pass<false>(part, c);
+      unsigned again = r > 0 ? count : 0;
+#pragma unroll 1
+      while (again > late) copies.template pass<true>(before, --again);
+#pragma unroll 1
+      for (unsigned c = count; is_row && c < arguments.chunks; ++c) copies.hold(part, c);
+#pragma unroll 1
+      while (again > 0) copies.template pass<true>(before, --again);
+    }
+  }
+
+  struct Copies {
+    const HeldCopies& all;
+    Slot held{.phase = 1}, passing{.phase = 1}, landing;
+    unsigned in_flight = 0;
+    unsigned long long last_use = last_use_policy(), reuse = reuse_policy();
+
+    __device__ void hold(const Part& part, unsigned c) {
+      if (in_flight == all.arguments.lag) {
+        wait_for_phase(all.shared.landed + landing.number, landing.phase);
+        landing.advance(all.arguments.slots);
+      } else {
+        ++in_flight;
+      }
+      all.start(part, c, false, held.number, held.phase, last_use);
+      held.advance(all.arguments.slots);
+    }
+    template <bool kIsAgain>
+    __device__ void pass(const Part& part, unsigned c) {
+      all.start(part, c, kIsAgain, all.arguments.slots + passing.number, passing.phase, kIsAgain ? last_use : reuse);
+      passing.advance(all.arguments.passing_slots);
+    }
+  };
+
+  /// Starts the copy of a chunk when its slot is free.
+  __device__ void start(const Part& part, unsigned c, bool is_again, unsigned slot, unsigned phase,
+                        unsigned long long policy) const {
+    wait_for_phase(shared.freed + slot, phase);
+    const Index begin = part.begin + c * arguments.slot_packs;
+    Index end = begin + arguments.slot_packs < part.end ? begin + arguments.slot_packs : part.end;
+    if constexpr (Kernel::Order::kPaddingPacks > 0) {
+      const Index behind = part.row.end + part.before;
+      if (part.before > 0 && end < behind && !is_again) ++end;  // the next chunk's first pack
+    }
+    const Index first = begin < part.before ? part.before : begin;
+    unsigned long long* const landed = shared.landed + slot;
+    if (first < end)
+      arrive_with_bulk_copy(this->packs_of(slot) + (first - begin), part.row.address(first - part.before),
+                            static_cast<unsigned>(end - first) * sizeof(InPack), landed, policy);
+    else arrive(landed);
   }
 };
 

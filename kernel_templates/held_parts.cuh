@@ -2,8 +2,8 @@
 //
 // Chunk after chunk of row after row takes the next slot of the ring, which has `slots` slots of `slot_packs` packs. A
 // part has `chunks` chunks, the same number in each row; those behind the end of a row are empty. If the ring has room
-// for `held_chunks` of them only, the others pass through a ring of `passing_slots` slots behind it. The last ones stay
-// there, one in each slot, and the others pass twice.
+// for `held_chunks` of them only, the others pass through a ring of `passing_slots` slots behind it: once to be added up,
+// and again, the last one first, to be written.
 #pragma once
 
 #include "bulk_copy.cuh"
@@ -14,19 +14,21 @@ namespace hone {
 
 /// The roles of the warps of a block. Groups of warps add up parts, and as many write them; groups of a kind take rows
 /// in turn.
-template <unsigned kThreads, unsigned kTurns_>
+///
+/// kPassFirst_: the chunks of a part that the ring has no room for are its first ones, not its last (row_held.cuh).
+template <unsigned kThreads_, unsigned kTurns_, bool kPassFirst_>
 struct HeldRoles {
-  static constexpr unsigned kCombiningWarps = 4, kTurns = kTurns_;
+  static constexpr unsigned kCombiningWarps = 4, kThreads = kThreads_, kTurns = kTurns_;
+  static constexpr bool kPassFirst = kPassFirst_;
   static constexpr unsigned kGroupWarps = (kThreads / 32 - 2 - kCombiningWarps) / (2 * kTurns);
   static constexpr unsigned kFirstSum = 2 + kCombiningWarps, kFirstWrite = kFirstSum + kTurns * kGroupWarps;
   static constexpr unsigned kEnd = kFirstWrite + kTurns * kGroupWarps;  ///< warps behind have no role
   static constexpr unsigned kGroupThreads = kGroupWarps * 32;
 };
 
-/// kThreads: those of a block.
-template <class Kernel, unsigned kThreads, unsigned kTurns>
+template <class Kernel, class Roles_>
 struct HeldParts {
-  using Roles = HeldRoles<kThreads, kTurns>;
+  using Roles = Roles_;
   using State = typename Kernel::State;
   using Row = typename Kernel::Row;
   using Rows = typename Kernel::Rows;
@@ -62,6 +64,7 @@ struct HeldParts {
     unsigned long long cleared;  ///< by all warps but the one that loads: the States of the block
     unsigned long long started;  ///< all blocks have cleared theirs
     unsigned long long gathered;  ///< all nodes of a row are there
+    unsigned long long passed, passed_again;  ///< all chunks of a row that pass, if they are the first ones
     Words<State> nodes[2][Kernel::Order::kHasNodes ? kMostNodes : 1];
     unsigned again[kMostAgain / 32];  ///< a bit for each row that is to be summed again
   };
@@ -131,13 +134,15 @@ struct HeldParts {
       init_mbarrier(shared.combined + i, 2);  // the warp that combines, and the one that publishes
     }
     if (i == 0) {
-      init_mbarrier(&shared.cleared, kThreads / kWarpThreads - 1);
+      init_mbarrier(&shared.cleared, Roles::kThreads / kWarpThreads - 1);
       init_mbarrier(&shared.started, 1);
       init_mbarrier(&shared.gathered, Roles::kCombiningWarps);
+      init_mbarrier(&shared.passed, Roles::kGroupWarps);
+      init_mbarrier(&shared.passed_again, Roles::kGroupWarps);
     }
     publish_mbarriers();
 #pragma unroll 1
-    for (unsigned word = i; word < kMostAgain / 32; word += kThreads) shared.again[word] = 0;
+    for (unsigned word = i; word < kMostAgain / 32; word += Roles::kThreads) shared.again[word] = 0;
   }
 
   /// The block's part of row r, for a thread of a group.
@@ -176,24 +181,28 @@ struct HeldParts {
   }
 
   __device__ unsigned passing_chunks() const { return arguments.chunks - arguments.held_chunks; }
-  __device__ unsigned chunks_again() const { return passing_chunks() - arguments.passing_slots; }  ///< that pass twice
-
+  __device__ unsigned first_held() const { return Roles::kPassFirst ? passing_chunks() : 0; }
+  __device__ unsigned first_passing() const { return Roles::kPassFirst ? 0 : arguments.held_chunks; }
+  /// Chunks that pass twice: the first ones of those that pass.
+  __device__ unsigned chunks_again() const {
+    return passing_chunks() - (Roles::kPassFirst ? 0 : arguments.passing_slots);
+  }
   /// Calls act(r, slot) for each row of group `turn`, where `slot` is that of its first chunk, and moves on.
   __device__ void for_rows(unsigned turn, const auto& act) const {
     Slot slot;
     slot.advance(arguments.slots, turn * arguments.held_chunks);
 #pragma unroll 1
-    for (unsigned r = turn; r < rows; r += kTurns) {
+    for (unsigned r = turn; r < rows; r += Roles::kTurns) {
       act(r, slot);
-      slot.advance(arguments.slots, (kTurns - 1) * arguments.held_chunks);
+      slot.advance(arguments.slots, (Roles::kTurns - 1) * arguments.held_chunks);
     }
   }
 
   /// Calls act(chunk, slot) for the chunks of a part that are held, each when it has landed, from slot `slot` on.
   __device__ void for_held_chunks(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
 #pragma unroll 1
-    for (unsigned c = 0; c < arguments.held_chunks; ++c) {
-      act(landed_chunk(part, c, thread, slot.number, slot.phase), slot.number);
+    for (unsigned i = 0; i < arguments.held_chunks; ++i) {
+      act(landed_chunk(part, first_held() + i, thread, slot.number, slot.phase), slot.number);
       slot.advance(arguments.slots);
     }
   }
@@ -202,22 +211,27 @@ struct HeldParts {
   /// stayed, and then the others, the last one first, and it frees none.
   template <bool kIsAgain>
   __device__ void for_passing_chunks(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
-    if (kIsAgain) slot.skip(arguments.passing_slots, chunks_again());  // copies of those that pass twice
+    const unsigned count = passing_chunks();
 #pragma unroll 1
-    for (unsigned i = 0; i < passing_chunks(); ++i) {
-      unsigned c = arguments.held_chunks + i;
-      if (kIsAgain) c = i < arguments.passing_slots ? c + chunks_again() : arguments.chunks - 1 - i;
+    for (unsigned i = 0; i < count; ++i) {
+      unsigned c = first_passing() + i;
+      if (kIsAgain) {
+        if (!Roles::kPassFirst && i < arguments.passing_slots) c += chunks_again();
+        else c = first_passing() + count - 1 - i;
+      }
       const unsigned at = arguments.slots + slot.number;
       act(landed_chunk(part, c, thread, at, slot.phase), at);
       if (!kIsAgain && i < chunks_again()) free(at, thread);
       slot.advance(arguments.passing_slots);
     }
-    if (!kIsAgain) slot.skip(arguments.passing_slots, chunks_again());  // their second ones
   }
 
-  __device__ void free(unsigned slot, unsigned thread) const {
+  __device__ void free(unsigned slot, unsigned thread) const { arrive_of_warp(shared.freed + slot, thread); }
+
+  /// Arrives when all lanes of the warp are here.
+  static __device__ void arrive_of_warp(unsigned long long* barrier, unsigned thread) {
     __syncwarp();
-    if (thread % kWarpThreads == 0) arrive(shared.freed + slot);
+    if (thread % kWarpThreads == 0) arrive(barrier);
   }
 };
 

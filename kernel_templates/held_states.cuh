@@ -8,9 +8,9 @@
 
 namespace hone {
 
-template <class Kernel, unsigned kThreads, unsigned kTurns>
-struct HeldStates : HeldCopies<Kernel, kThreads, kTurns> {
-  using Parts = HeldCopies<Kernel, kThreads, kTurns>;
+template <class Kernel, class Roles_>
+struct HeldStates : HeldCopies<Kernel, Roles_> {
+  using Parts = HeldCopies<Kernel, Roles_>;
   using typename Parts::Roles, typename Parts::State;
   using Parts::all, Parts::arguments, Parts::kMostRows, Parts::shared;
   using Order = typename Kernel::Order;
@@ -26,7 +26,8 @@ struct HeldStates : HeldCopies<Kernel, kThreads, kTurns> {
   __device__ void clear_states() const {
     const auto own = Order::states_of_part(all);
 #pragma unroll 1
-    for (unsigned i = threadIdx.x - kWarpThreads; i < own.count * (kRing + kAgainRows); i += kThreads - kWarpThreads)
+    for (unsigned i = threadIdx.x - kWarpThreads; i < own.count * (kRing + kAgainRows);
+         i += Roles::kThreads - kWarpThreads)
       states(i / own.count)[own.first + i % own.count].clear();
     __syncwarp();
     if (threadIdx.x % kWarpThreads == 0) arrive(&shared.cleared);

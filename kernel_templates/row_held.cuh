@@ -12,12 +12,18 @@
 //              combine them
 //   writes     another group writes the row from shared memory, and so frees its chunks
 //
-// Where a part is longer than the ring, its last chunks pass through slots of their own. They are copied behind the
-// others, and freed when they are added up, but for the last ones, one in each slot: these stay. Once the row's State is
-// known and a slot is written, one of the others is copied again, the last first, from L2 as far as it has them. Held
-// chunks are written behind them. Copies ask L2 to evict first what is read for the last time. A group writes row r
-// before any chunk of row r + 1 takes a slot that it held, so a sum never waits for a chunk that is to pass while an
-// earlier one has yet to land in its slot. There is one group of each kind then.
+// Where a part is longer than the ring, some of its chunks pass through slots of their own. They are freed when they
+// are added up, and copied again to be written, the last first, from L2 as far as it has them. Copies ask L2 to evict
+// first what is read for the last time. There is one group of each kind then. HeldRoles::kPassFirst says which pass:
+//
+//   the first ones   A group adds up those of row r + 1 while blocks wait for each other's States of row r, and the
+//                    others while row r is written: first what is held, and then what passes, when all chunks of row
+//                    r + 1 that pass have, of which an mbarrier knows. So the two groups use these slots in turn, and
+//                    know that what was copied to a slot before has landed.
+//   the last ones    The last of them, one in each slot, stay there. Once the row's State is known, they are written,
+//                    then what is copied again, and then what is held. A group writes row r before any chunk of row
+//                    r + 1 takes a slot that it held, so a sum never waits for a chunk that is to pass while an
+//                    earlier one has yet to land in its slot.
 //
 // kTurns groups of each of these two kinds take rows in turn, so that what a group does once a row (waiting for it,
 // folding a warp) takes no time from the others. The ring has room for as many parts. A group does not wait for the
@@ -60,20 +66,20 @@
 // address(pack); load(pack); packs_behind_line<kLinePacks>() and write_singles(results).
 //
 // Constraints: the ring has room for kTurns parts, or kTurns is 1 and it has a slot for a chunk, as many as it holds of
-// a part, and others for those that pass, at least `lag`. If kTurns is more, and a slot belongs to different groups in
-// turn, so few copies are in flight that a chunk has landed in its slot before a group may wait for the next one there,
-// in whatever order copies land (HeldRows::most_in_flight). Parts and slots are whole lines; the packs of a part fit 28
-// bits.
+// a part, and others for those that pass; `lag` is at most as many as either. If kTurns is more, and a slot belongs to
+// different groups in turn, so few copies are in flight that a chunk has landed in its slot before a group may wait for
+// the next one there, in whatever order copies land (HeldRows::most_in_flight). Parts and slots are whole lines; the
+// packs of a part fit 28 bits.
 #pragma once
 
 #include "held_again.cuh"
 
 namespace hone {
 
-template <class Kernel, unsigned kThreads, unsigned kTurns, unsigned kTile>
-struct RowHeld : HeldAgain<Kernel, kThreads, kTurns, kTile> {
-  using Parts = HeldAgain<Kernel, kThreads, kTurns, kTile>;
-  using typename Parts::Chunk, typename Parts::Part, typename Parts::Roles, typename Parts::Shared;
+template <class Kernel, class Roles, unsigned kTile>
+struct RowHeld : HeldAgain<Kernel, Roles, kTile> {
+  using Parts = HeldAgain<Kernel, Roles, kTile>;
+  using typename Parts::Chunk, typename Parts::Part, typename Parts::Shared;
   using typename Parts::Slot, typename Parts::State;
   using Parts::all, Parts::arguments, Parts::kMostRows, Parts::rows, Parts::shared;
   using Parts::kRing, Parts::row_state, Parts::states;
@@ -84,12 +90,17 @@ struct RowHeld : HeldAgain<Kernel, kThreads, kTurns, kTile> {
     Slot passing;
     this->for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
-      // When the first chunk lands, the sums of an earlier row have been read.
-      if constexpr (Order::kKeepsSums) wait_for_phase(shared.landed + slot.number, slot.phase);
+      const bool pass_first = Roles::kPassFirst && this->passing_chunks() > 0;
+      // Behind it, the sums of an earlier row have been read.
+      if (pass_first && r > 1) wait_for_phase(&shared.passed_again, r % 2);
+      else if (Order::kKeepsSums && !pass_first) wait_for_phase(shared.landed + slot.number, slot.phase);
       auto sums = Kernel::sums_of_part(part.row, r, all);
       const auto add = [&](const Chunk& chunk, unsigned) { Kernel::template add_held<kTile>(sums, chunk, all); };
-      this->for_held_chunks(slot, part, thread, add);
+      if constexpr (!Roles::kPassFirst) this->for_held_chunks(slot, part, thread, add);
       this->template for_passing_chunks<false>(passing, part, thread, add);
+      if (pass_first) this->arrive_of_warp(&shared.passed, thread);
+      if (!Roles::kPassFirst || r > 0) passing.skip(arguments.passing_slots, this->chunks_again());  // second copies
+      if constexpr (Roles::kPassFirst) this->for_held_chunks(slot, part, thread, add);
       const auto share = Order::in_all_lanes(Kernel::state_of(sums, all), all);
       __syncwarp();
       if (thread % kWarpThreads == 0) {
@@ -150,8 +161,16 @@ struct RowHeld : HeldAgain<Kernel, kThreads, kTurns, kTile> {
         if (!is_again) Kernel::template write_held<kTile>(chunk, results);
         this->free(of_slot, thread);
       };
+      if constexpr (Roles::kPassFirst) this->for_held_chunks(slot, part, thread, write);
+      const bool pass_first = Roles::kPassFirst && this->passing_chunks() > 0;
+      if (!Roles::kPassFirst || r == 0) passing.skip(arguments.passing_slots, this->chunks_again());  // first copies
+      if (pass_first && r + 1 < rows) {
+        passing.skip(arguments.passing_slots, this->chunks_again());
+        wait_for_phase(&shared.passed, (r + 1) % 2);
+      }
       this->template for_passing_chunks<true>(passing, part, thread, write);
-      this->for_held_chunks(slot, part, thread, write);
+      if (pass_first) this->arrive_of_warp(&shared.passed_again, thread);
+      if constexpr (!Roles::kPassFirst) this->for_held_chunks(slot, part, thread, write);
     });
   }
 

@@ -82,13 +82,13 @@ Reason HeldRows::is_valid(const DeviceFacts& facts, std::int64_t rows, std::int6
 
 void HeldRows::add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads, MinBlocks min_blocks) const {
   unit.source += fmt::format(
-      "using Held = hone::RowHeld<Kernel, {}, {}, {}>;\n"
+      "using Held = hone::RowHeld<Kernel, hone::HeldRoles<{}, {}, {}>, {}>;\n"
       "static_assert(Held::kMostRows == {} && Held::kRing + Held::kAgainRows == {} && Held::kMostSlots == {} &&\n"
       "                  Held::kLinePacks == {} && (Held::kAgainRows == 0 || Held::kMostAgain == {}) &&\n"
       "                  Held::Order::kPaddingPacks == {} && sizeof(Held::Shared) <= {},\n"
       "              \"host and device disagree\");\n",
-      block_threads, row_groups, loads, kMostRows, parts.state_rows, kMostSlots, HeldParts::kLinePacks, kMostAgain,
-      parts.padding_packs, kMostStaticBytes);
+      block_threads, row_groups, pass_first(), loads, kMostRows, parts.state_rows, kMostSlots, HeldParts::kLinePacks,
+      kMostAgain, parts.padding_packs, kMostStaticBytes);
   unit.entries.push_back(kernel_entry("Held::run", block_threads, min_blocks));
 }
 

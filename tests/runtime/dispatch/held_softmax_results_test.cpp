@@ -72,6 +72,8 @@ TEST_F(HeldSoftmaxResults, RowsThatAreHeldInPartAreRight) {
   verify_rows({}, 7, 45, 5);                             // half of a row is read twice
   verify_rows({.dtype = DType::f16}, 2, 120, 8);         // most of it
   verify_rows({.dtype = DType::f64, .result = DType::bf16}, 2, 50, 3);
+  // So long that the last chunks of a part pass, not the first ones.
+  verify_rows({.dtype = DType::f64}, 2, HeldRows::kMostRingsPassFirst * 32 / blocks + 2, 3, {3, 2});
 }
 
 /// Rows that are held whole and in part: runs of several chunks of the tree and of one, parts of none, rows that end in

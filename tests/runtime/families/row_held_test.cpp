@@ -23,7 +23,7 @@ std::string fault_of(const HeldRows& held) {
   if ((held.chunks - 1) * held.slot_packs >= held.part_packs) return "the last chunk of a part is empty";
   if ((held.held_slots + held.passing_slots) * held.slot_bytes + sums > held.ring_kib * 1024)
     return "slots and sums are more than the shared memory";
-  if (held.in_flight < 1 || held.in_flight > held.held_slots + held.passing_slots) return "copies in flight";
+  if (held.in_flight < 1 || held.in_flight > held.held_slots) return "copies in flight";
   for (std::int64_t chunk = held.slots; held.row_groups > 1 && chunk < 3 * held.slots * held.row_groups; ++chunk) {
     const std::int64_t before = chunk - held.slots, row = chunk / held.chunks;
     const bool is_own = (row - before / held.chunks) % held.row_groups == 0;
@@ -31,10 +31,11 @@ std::string fault_of(const HeldRows& held) {
     if (!is_own && before > landed - held.in_flight)
       return "a group may wait for a chunk whose slot waits for another group's";
   }
-  if (!held.are_held_whole() && (held.passing_slots < 1 || held.in_flight > held.passing_slots))
-    return "nothing passes";
-  if (held.parts.is_of_tree() && held.are_held_whole() && held.kept_rows() * held.chunks < held.held_slots)
+  if (!held.are_held_whole() && held.passing_slots < 1) return "nothing passes";
+  if (held.parts.is_of_tree() && held.kept_rows() * held.chunks < held.held_slots)
     return "sums are of fewer rows than the ring has";
+  if (held.parts.is_of_tree() && !held.are_held_whole() && held.kept_rows() < 2)
+    return "sums of a row take the place of those of the row before";
   if (held.chunks * held.slot_bytes <= held.ring_bytes && held.chunks <= HeldRows::kMostSlots &&
       !held.are_held_whole())
     return "chunks that the ring has room for are not held";
