@@ -72,12 +72,10 @@ struct HeldCopies : HeldParts<Kernel, Roles_> {
     Copies copies{*this};
     const unsigned count = this->passing_chunks();
     const unsigned late = count > arguments.passing_slots ? count - arguments.passing_slots : 0;
-    Part before, part;
 #pragma unroll 1
     for (unsigned r = 0; r < rows + (count > 0 ? 1 : 0); ++r) {
       const bool is_row = r < rows;
-      before = part;
-      if (is_row) part = this->part(r, 0);
+      const Part part = this->part(is_row ? r : 0, 0), before = this->part(r > 0 ? r - 1 : 0, 0);
 #pragma unroll 1
       for (unsigned c = 0; is_row && c < count; ++c) copies.template pass<false>(part, c);
       unsigned again = r > 0 ? count : 0;
