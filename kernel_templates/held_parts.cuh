@@ -2,8 +2,8 @@
 //
 // Chunk after chunk of row after row takes the next slot of the ring, which has `slots` slots of `slot_packs` packs. A
 // part has `chunks` chunks, the same number in each row; those behind the end of a row are empty. If the ring has room
-// for `held_chunks` of them only, the others pass through a ring of `passing_slots` slots behind it: once to be added up,
-// and again, the last one first, to be written.
+// for `held_chunks` of them only, the others pass through a ring of `passing_slots` slots behind it: once to be added
+// up, and again, the last one first, to be written.
 #pragma once
 
 #include "bulk_copy.cuh"
@@ -181,12 +181,14 @@ struct HeldParts {
   }
 
   __device__ unsigned passing_chunks() const { return arguments.chunks - arguments.held_chunks; }
+  __device__ bool pass_first() const { return Roles::kPassFirst && passing_chunks() > 0; }
   __device__ unsigned first_held() const { return Roles::kPassFirst ? passing_chunks() : 0; }
   __device__ unsigned first_passing() const { return Roles::kPassFirst ? 0 : arguments.held_chunks; }
   /// Chunks that pass twice: the first ones of those that pass.
   __device__ unsigned chunks_again() const {
     return passing_chunks() - (Roles::kPassFirst ? 0 : arguments.passing_slots);
   }
+
   /// Calls act(r, slot) for each row of group `turn`, where `slot` is that of its first chunk, and moves on.
   __device__ void for_rows(unsigned turn, const auto& act) const {
     Slot slot;

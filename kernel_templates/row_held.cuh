@@ -90,7 +90,7 @@ struct RowHeld : HeldAgain<Kernel, Roles, kTile> {
     Slot passing;
     this->for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
-      const bool pass_first = Roles::kPassFirst && this->passing_chunks() > 0;
+      const bool pass_first = this->pass_first();
       // Behind it, the sums of an earlier row have been read.
       if (pass_first && r > 1) wait_for_phase(&shared.passed_again, r % 2);
       else if (Order::kKeepsSums && !pass_first) wait_for_phase(shared.landed + slot.number, slot.phase);
@@ -162,7 +162,7 @@ struct RowHeld : HeldAgain<Kernel, Roles, kTile> {
         this->free(of_slot, thread);
       };
       if constexpr (Roles::kPassFirst) this->for_held_chunks(slot, part, thread, write);
-      const bool pass_first = Roles::kPassFirst && this->passing_chunks() > 0;
+      const bool pass_first = this->pass_first();
       if (!Roles::kPassFirst || r == 0) passing.skip(arguments.passing_slots, this->chunks_again());  // first copies
       if (pass_first && r + 1 < rows) {
         passing.skip(arguments.passing_slots, this->chunks_again());

@@ -50,7 +50,8 @@ struct HeldParts {
   std::int64_t whole_units(std::int64_t of_packs) const { return divide_up(of_packs, unit_packs) * unit_packs; }
 
   /// Rows of which a block keeps the sums of the tree's chunks, at most: as many as a ring of so many packs has parts,
-  /// rounded up to a power of two, and the next one, of which chunks pass while it waits for the others' sums.
+  /// rounded up to a power of two. There are two at least, since chunks of the next row may pass while a row waits for
+  /// what other blocks find.
   std::int64_t kept_rows(std::int64_t ring_packs) const {
     const std::int64_t parts = std::max<std::int64_t>(2, divide_up(ring_packs, packs));
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(parts)));
@@ -81,9 +82,9 @@ struct HeldRows {
   /// Slots that chunks pass through.
   static constexpr std::int64_t kPassingSlots = 3;
 
-  /// Of rows of at most so many rings, the first chunks of a part pass (HeldRoles), of longer ones the last ones: L2
-  /// should have what passes of two rows. Softmax of 4 rows of 2^24 f16 takes 95 µs with the first, and 100 with the
-  /// last; of f32 195, and 186; of 2 of 30000001 f16 89, and 86 (H200, CUDA 13.0, 2026-11-29).
+  /// The first chunks of a part pass (HeldRoles) where a row has at most the bytes of so many rings, and the last ones
+  /// where it is longer: L2 should have what passes of two rows. Softmax of 4 rows of 2^24 f16 takes 95 µs with the
+  /// first, and 100 with the last; of f32 195, and 186; of 2 of 30000001 f16 89, and 86 (H200, CUDA 13.0, 2026-11-29).
   static constexpr std::int64_t kMostRingsPassFirst = 192;
 
   /// The loads that a block has in flight where no chunks pass.
@@ -117,9 +118,13 @@ struct HeldRows {
   std::int64_t passing_slots = slots < chunks ? std::clamp<std::int64_t>(slots - 1, 0, kPassingSlots) : 0;
   std::int64_t held_slots = slots - passing_slots;
   std::int64_t held_chunks = std::min(held_slots, chunks);
+
+  /// Copies in flight; where the first chunks of a part pass, those of chunks that are held, besides what passes. With
+  /// two of these, reproducible softmax of 4 rows of 2^24 f16 takes 101 µs, with three 102 (H200, CUDA 13.0,
+  /// 2026-11-29).
   std::int64_t in_flight = std::clamp<std::int64_t>(
       passing_slots > 0 ? passing_slots - (pass_first() ? 1 : 0) : kInFlightBytes / slot_bytes, 1,
-      at_least_one(most_in_flight()));  ///< if the first ones pass: of those that are held
+      at_least_one(most_in_flight()));
 
   /// A block keeps the sums of the tree's chunks of so many rows.
   std::int64_t kept_rows() const { return parts.kept_rows(slots * slot_packs); }
@@ -132,11 +137,13 @@ struct HeldRows {
   }
 
   bool are_held_whole() const { return held_chunks == chunks; }
-  /// In reproducible numerics always: those rows of f16, 4 of 2^24, take 106 µs with the first, and 119 with the last,
-  /// and the others as long either way.
+
+  /// True for all rows of trees: reproducible softmax of 4 rows of 2^24 f16 takes 106 µs with the first chunks, and 119
+  /// with the last; longer rows take as long either way.
   bool pass_first() const {
     return parts.is_of_tree() || row_packs * kPackBytes <= kMostRingsPassFirst * ring_kib * 1024;
   }
+
   bool fit() const { return are_held_whole() ? slots >= row_groups * chunks : row_groups == 1 && passing_slots > 0; }
   bool fit_times(int count) const { return slots >= count * chunks; }
 
