@@ -64,7 +64,7 @@ __device__ inline unsigned long long last_use_policy() {
 }
 __device__ inline unsigned long long reuse_policy() {
   unsigned long long policy;
-  asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
   return policy;
 }
 

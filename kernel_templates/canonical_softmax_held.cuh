@@ -64,6 +64,10 @@ struct CanonicalSoftmaxHeld {
     return sums_of_torn(part, r, all, Weight(known.heaviest, all.factor()).powers);
   }
 
+  static __device__ Sums sums_of_chunks(const Row& part, Index first, const Rows& all) {
+    return {{}, {}, all.chunk_sums(0), static_cast<unsigned>(first / kTreeChunkPacks) + part.thread / kWarpThreads};
+  }
+
   template <unsigned>
   static __device__ void add_held(Sums& sums, const auto& chunk, const Rows& all) {
     add_tree_chunks(sums, chunk, all, all.guessed());
@@ -92,7 +96,7 @@ struct CanonicalSoftmaxHeld {
 
   template <unsigned kTile>
   static __device__ void write_held(const auto& chunk, const Results<Guess>& results) {
-    if constexpr (kFindsLow) {
+    if constexpr (kFindsLow && !Types::kLog) {
       if (!results.has_low) return write_packs<kTile>(chunk, results.weight.of_none_low(), results.norm);
     }
     write_packs<kTile>(chunk, results.weight, results.norm);
@@ -103,8 +107,8 @@ struct CanonicalSoftmaxHeld {
   }
 
  private:
-  /// It costs as many instructions for a pair of 16-bit floats as for another element. The logarithm weighs once.
-  static constexpr bool kFindsLow = kIsFloat16<In> && !Types::kLog;
+  /// The smallest of 16-bit floats, two of which are compared at once, costs less than what weights of low ones do.
+  static constexpr bool kFindsLow = kIsFloat16<In>;
 
   /// Tree chunks at the end of a row, at most, of which elements are in a pack that is not whole.
   static constexpr unsigned kMostTorn = Types::kIsAligned ? 1 : 2;
@@ -192,13 +196,23 @@ struct CanonicalSoftmaxHeld {
       if constexpr (!Types::kIsAligned) {
         InPack next[1] = {chunk.load(chunk.packs_before() > 0 ? first + kTreeChunkPacks : first)};
         powers.turn(next);
+        look_for_low(sums, next, powers);
         held.packs[0] = of_next.joined(next[0], held.packs[0]);
       }
       look_at(sums, held.packs, all, powers);
       Acc values[kPack];
-      held.weigh(values, kTreeChunk, powers);
+      weigh(values, held, sums, powers);
       keep(sums, chunk, sums.next, values);
     }
+  }
+
+  /// The weights of a whole tree chunk, which none of the warp's elements so far may be too low for.
+  template <class AnyPowers>
+  static __device__ void weigh(Acc (&values)[kPack], auto& held, const Sums& sums, const AnyPowers& powers) {
+    if constexpr (kFindsLow && AnyPowers::kTurnsElements) {
+      if (!__any_sync(kFullMask, has_low(sums, powers))) return held.weigh(values, kTreeChunk, powers.of_none_low());
+    }
+    held.weigh(values, kTreeChunk, powers);
   }
 
   /// The tree chunks of a row up to the end of a chunk of whose packs all are there.

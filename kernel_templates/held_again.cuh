@@ -9,9 +9,28 @@ template <class Kernel, class Roles_, unsigned kTile>
 struct HeldAgain : HeldStates<Kernel, Roles_> {
   using Parts = HeldStates<Kernel, Roles_>;
   using typename Parts::Part, typename Parts::Roles, typename Parts::State;
-  using Parts::all, Parts::arguments, Parts::rows, Parts::shared;
+  using Parts::all, Parts::arguments, Parts::kMostRows, Parts::rows, Parts::shared;
   using Parts::kAgainRows, Parts::kRing, Parts::row_state;
   using Order = typename Kernel::Order;
+
+  /// The Results of a row, unless it is to be summed again.
+  template <class Results>
+  struct KnownRow {
+    Results results;
+    bool is_again;
+  };
+
+  /// Row r when its State is known.
+  __device__ auto known_row(unsigned r) const {
+    const unsigned place = r % kMostRows;
+    wait_for_phase(shared.combined + place, r / kMostRows % 2);
+    const State of_row = shared.of_row[place];
+    const auto results = results_of(of_row, place);
+    bool is_again = false;
+    if constexpr (Order::kMaySumAgain) is_again = Kernel::sums_again(of_row, all);
+    return KnownRow<decltype(results_of(of_row, place))>{results, is_again};
+  }
+  __device__ void note_again(unsigned r) const { atomicOr(shared.again + r / 32, 1u << r % 32); }
 
   /// Makes the State of row r once more, from the block's part in memory and those of others, with the one in
   /// shared.of_row[0], which it replaces. `number` counts the calls. All threads call it.
@@ -31,7 +50,7 @@ struct HeldAgain : HeldStates<Kernel, Roles_> {
     if (warp == 0) {
       // Who publishes this State has the last one, for which all have published theirs, and so have read those before.
       TaggedState<State>* const states = this->states(kRing + number % kAgainRows);
-      this->publish(states, 0, r, lane);
+      this->publish(states, 0, r, lane, Roles::kGroupWarps);
       const State of_row = row_state(states, r, lane);
       if (lane == 0) shared.of_row[0] = of_row;
     }
@@ -61,6 +80,12 @@ struct HeldAgain : HeldStates<Kernel, Roles_> {
         __syncthreads();
       }
     }
+  }
+
+ private:
+  __device__ auto results_of(const State& of_row, unsigned place) const {
+    if constexpr (Order::kKeepsShares) return Kernel::results_of(of_row, shared.of_block[place], all);
+    else return Kernel::results_of(of_row, all);
   }
 };
 

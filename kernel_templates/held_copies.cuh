@@ -67,7 +67,8 @@ struct HeldCopies : HeldParts<Kernel, Roles_> {
   }
 
   /// A few chunks that are held are in flight, and those that pass. Second copies of row r − 1 for which there are free
-  /// slots come before the chunks of row r that are held, whose slots are free when those of row r − 1 are written.
+  /// slots come before the chunks of row r that are held, whose slots are free when those of row r − 1 are written. Those
+  /// of the first row are free at once, and another group adds them up meanwhile.
   __device__ void load_passing_first() const {
     Copies copies{*this};
     const unsigned count = this->passing_chunks();
@@ -76,13 +77,20 @@ struct HeldCopies : HeldParts<Kernel, Roles_> {
     for (unsigned r = 0; r < rows + (count > 0 ? 1 : 0); ++r) {
       const bool is_row = r < rows;
       const Part part = this->part(is_row ? r : 0, 0), before = this->part(r > 0 ? r - 1 : 0, 0);
+      unsigned next = count;  // of the chunks that are held
 #pragma unroll 1
-      for (unsigned c = 0; is_row && c < count; ++c) copies.template pass<false>(part, c);
+      for (unsigned c = 0; is_row && c < count; ++c) {
+        copies.template pass<false>(part, c);
+        if (r == 0 && c + 1 >= arguments.passing_slots && next < arguments.chunks) copies.hold(part, next++);
+        if constexpr (Roles::kAhead > 0) {
+          if (r > 0 && c < Roles::kAhead && next + c < arguments.chunks) fetch_to_l2(part, next + c);
+        }
+      }
       unsigned again = r > 0 ? count : 0;
 #pragma unroll 1
       while (again > late) copies.template pass<true>(before, --again);
 #pragma unroll 1
-      for (unsigned c = count; is_row && c < arguments.chunks; ++c) copies.hold(part, c);
+      while (is_row && next < arguments.chunks) copies.hold(part, next++);
 #pragma unroll 1
       while (again > 0) copies.template pass<true>(before, --again);
     }
@@ -111,12 +119,24 @@ struct HeldCopies : HeldParts<Kernel, Roles_> {
     }
   };
 
+  __device__ Index begin_of(const Part& part, unsigned c) const { return part.begin + c * arguments.slot_packs; }
+  __device__ Index end_of(const Part& part, unsigned c) const {
+    const Index end = begin_of(part, c) + arguments.slot_packs;
+    return end < part.end ? end : part.end;
+  }
+
+  __device__ void fetch_to_l2(const Part& part, unsigned c) const {
+    const Index begin = begin_of(part, c), first = begin < part.before ? part.before : begin, end = end_of(part, c);
+    if (first < end)
+      prefetch_to_l2(part.row.address(first - part.before), static_cast<unsigned>(end - first) * sizeof(InPack));
+  }
+
   /// Starts the copy of a chunk when its slot is free.
   __device__ void start(const Part& part, unsigned c, bool is_again, unsigned slot, unsigned phase,
                         unsigned long long policy) const {
     wait_for_phase(shared.freed + slot, phase);
-    const Index begin = part.begin + c * arguments.slot_packs;
-    Index end = begin + arguments.slot_packs < part.end ? begin + arguments.slot_packs : part.end;
+    const Index begin = begin_of(part, c);
+    Index end = end_of(part, c);
     if constexpr (Kernel::Order::kPaddingPacks > 0) {
       const Index behind = part.row.end + part.before;
       if (part.before > 0 && end < behind && !is_again) ++end;  // the next chunk's first pack

@@ -15,12 +15,15 @@ namespace hone {
 /// The roles of the warps of a block. Groups of warps add up parts, and as many write them; groups of a kind take rows
 /// in turn.
 ///
-/// kPassFirst_: the chunks of a part that the ring has no room for are its first ones, not its last (row_held.cuh).
-template <unsigned kThreads_, unsigned kTurns_, bool kPassFirst_>
+/// kPassFirst_: there is one group of each kind, and the chunks of a part that the ring has no room for are its first
+/// ones, not its last (row_held.cuh). kAhead_: chunks of a part that are fetched to L2 before the ring has room.
+template <unsigned kThreads_, unsigned kTurns_, bool kPassFirst_, unsigned kAhead_ = 0>
 struct HeldRoles {
-  static constexpr unsigned kCombiningWarps = 4, kThreads = kThreads_, kTurns = kTurns_;
+  static constexpr unsigned kCombiningWarps = 4, kThreads = kThreads_, kTurns = kTurns_, kAhead = kAhead_;
   static constexpr bool kPassFirst = kPassFirst_;
-  static constexpr unsigned kGroupWarps = (kThreads / 32 - 2 - kCombiningWarps) / (2 * kTurns);
+  static_assert(!kPassFirst || kTurns == 1);
+  static constexpr unsigned kEven = (kThreads / 32 - 2 - kCombiningWarps) / (2 * kTurns);
+  static constexpr unsigned kGroupWarps = kEven < 8 ? kEven : kEven / 4 * 4;  ///< an SM has four schedulers
   static constexpr unsigned kFirstSum = 2 + kCombiningWarps, kFirstWrite = kFirstSum + kTurns * kGroupWarps;
   static constexpr unsigned kEnd = kFirstWrite + kTurns * kGroupWarps;  ///< warps behind have no role
   static constexpr unsigned kGroupThreads = kGroupWarps * 32;
@@ -59,11 +62,13 @@ struct HeldParts {
   struct Shared {
     unsigned long long landed[kMostSlots], freed[kMostSlots], summed[kMostRows], combined[kMostRows];
     Words<typename Kernel::Order::Share> of_warp[kMostRows][Roles::kGroupWarps];
+    Words<typename Kernel::Order::Share> of_helper[Roles::kPassFirst ? Roles::kGroupWarps : 1];  ///< of row 0
     Words<typename Kernel::Order::Share> of_block[Kernel::Order::kKeepsShares ? kMostRows : 1];
     Words<State> of_row[kMostRows];
     unsigned long long cleared;  ///< by all warps but the one that loads: the States of the block
     unsigned long long started;  ///< all blocks have cleared theirs
     unsigned long long gathered;  ///< all nodes of a row are there
+    unsigned long long helped;  ///< the group that writes has added up its chunks of row 0 (HeldPair)
     unsigned long long passed, passed_again;  ///< all chunks of a row that pass, if they are the first ones
     Words<State> nodes[2][Kernel::Order::kHasNodes ? kMostNodes : 1];
     unsigned again[kMostAgain / 32];  ///< a bit for each row that is to be summed again
@@ -137,6 +142,7 @@ struct HeldParts {
       init_mbarrier(&shared.cleared, Roles::kThreads / kWarpThreads - 1);
       init_mbarrier(&shared.started, 1);
       init_mbarrier(&shared.gathered, Roles::kCombiningWarps);
+      init_mbarrier(&shared.helped, Roles::kGroupWarps);
       init_mbarrier(&shared.passed, Roles::kGroupWarps);
       init_mbarrier(&shared.passed_again, Roles::kGroupWarps);
     }
@@ -181,52 +187,6 @@ struct HeldParts {
   }
 
   __device__ unsigned passing_chunks() const { return arguments.chunks - arguments.held_chunks; }
-  __device__ bool pass_first() const { return Roles::kPassFirst && passing_chunks() > 0; }
-  __device__ unsigned first_held() const { return Roles::kPassFirst ? passing_chunks() : 0; }
-  __device__ unsigned first_passing() const { return Roles::kPassFirst ? 0 : arguments.held_chunks; }
-  /// Chunks that pass twice: the first ones of those that pass.
-  __device__ unsigned chunks_again() const {
-    return passing_chunks() - (Roles::kPassFirst ? 0 : arguments.passing_slots);
-  }
-
-  /// Calls act(r, slot) for each row of group `turn`, where `slot` is that of its first chunk, and moves on.
-  __device__ void for_rows(unsigned turn, const auto& act) const {
-    Slot slot;
-    slot.advance(arguments.slots, turn * arguments.held_chunks);
-#pragma unroll 1
-    for (unsigned r = turn; r < rows; r += Roles::kTurns) {
-      act(r, slot);
-      slot.advance(arguments.slots, (Roles::kTurns - 1) * arguments.held_chunks);
-    }
-  }
-
-  /// Calls act(chunk, slot) for the chunks of a part that are held, each when it has landed, from slot `slot` on.
-  __device__ void for_held_chunks(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
-#pragma unroll 1
-    for (unsigned i = 0; i < arguments.held_chunks; ++i) {
-      act(landed_chunk(part, first_held() + i, thread, slot.number, slot.phase), slot.number);
-      slot.advance(arguments.slots);
-    }
-  }
-
-  /// The same for those that pass, of which it frees those that are to pass again; if kIsAgain, for those that have
-  /// stayed, and then the others, the last one first, and it frees none.
-  template <bool kIsAgain>
-  __device__ void for_passing_chunks(Slot& slot, const Part& part, unsigned thread, const auto& act) const {
-    const unsigned count = passing_chunks();
-#pragma unroll 1
-    for (unsigned i = 0; i < count; ++i) {
-      unsigned c = first_passing() + i;
-      if (kIsAgain) {
-        if (!Roles::kPassFirst && i < arguments.passing_slots) c += chunks_again();
-        else c = first_passing() + count - 1 - i;
-      }
-      const unsigned at = arguments.slots + slot.number;
-      act(landed_chunk(part, c, thread, at, slot.phase), at);
-      if (!kIsAgain && i < chunks_again()) free(at, thread);
-      slot.advance(arguments.passing_slots);
-    }
-  }
 
   __device__ void free(unsigned slot, unsigned thread) const { arrive_of_warp(shared.freed + slot, thread); }
 

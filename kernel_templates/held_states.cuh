@@ -33,9 +33,24 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
     if (threadIdx.x % kWarpThreads == 0) arrive(&shared.cleared);
   }
 
-  /// Publishes the States of row r, of which `place` has what the block's warps found. All lanes of a warp call it.
-  __device__ void publish(TaggedState<State>* states, unsigned place, unsigned r, unsigned lane) const {
-    const auto of_lane = lane < Roles::kGroupWarps ? shared.of_warp[place][lane].value() : Order::no_share(all);
+  /// Notes what a warp has added up of row r, and arrives. All lanes of the warp call it.
+  __device__ void share(const auto& sums, unsigned r, unsigned thread, unsigned warp, unsigned long long* arrived) const {
+    const auto share = Order::in_all_lanes(Kernel::state_of(sums, all), all);
+    __syncwarp();
+    if (thread % kWarpThreads != 0) return;
+    share_of(r % kMostRows, warp) = share;
+    arrive(arrived);
+  }
+  /// Where what a warp finds is; of row 0, the warps of both groups.
+  __device__ auto& share_of(unsigned place, unsigned warp) const {
+    if (Roles::kPassFirst && warp >= Roles::kGroupWarps) return shared.of_helper[warp - Roles::kGroupWarps];
+    return shared.of_warp[place][warp];
+  }
+
+  /// Publishes the States of row r, of which `place` has what `warps` of the block's warps found. All lanes of a warp
+  /// call it.
+  __device__ void publish(TaggedState<State>* states, unsigned place, unsigned r, unsigned lane, unsigned warps) const {
+    const auto of_lane = lane < warps ? share_of(place, lane).value() : Order::no_share(all);
     const auto of_block = Order::in_all_lanes(of_lane, all);
     Order::for_states(of_block, r, lane, all,
                       [&](unsigned number, const State& state) { states[number].publish(state, r + 1); });

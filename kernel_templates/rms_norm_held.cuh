@@ -67,6 +67,8 @@ struct RmsNormHeld {
     return sum;
   }
 
+  static __device__ float sums_of_chunks(const Row&, Index, const Rows&) { return Op::identity(); }
+
   template <unsigned kTile>
   static __device__ void add_held(float& sum, const auto& chunk, const Rows&) {
     for (Index p = chunk.first; p < chunk.end; p += kTile * kBlockThreads) {

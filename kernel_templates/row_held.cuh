@@ -14,16 +14,17 @@
 //
 // Where a part is longer than the ring, some of its chunks pass through slots of their own. They are freed when they
 // are added up, and copied again to be written, the last first, from L2 as far as it has them. Copies ask L2 to evict
-// first what is read for the last time. There is one group of each kind then. HeldRoles::kPassFirst says which pass:
+// first what is read for the last time, and to keep what is not. There is one group of each kind then.
+// HeldRoles::kPassFirst says which pass:
 //
 //   the first ones   A group adds up those of row r + 1 while blocks wait for each other's States of row r, and the
 //                    others while row r is written: first what is held, and then what passes, when all chunks of row
 //                    r + 1 that pass have, of which an mbarrier knows. So the two groups use these slots in turn, and
-//                    know that what was copied to a slot before has landed.
+//                    know that what was copied to a slot before has landed. (HeldPair)
 //   the last ones    The last of them, one in each slot, stay there. Once the row's State is known, they are written,
 //                    then what is copied again, and then what is held. A group writes row r before any chunk of row
 //                    r + 1 takes a slot that it held, so a sum never waits for a chunk that is to pass while an
-//                    earlier one has yet to land in its slot.
+//                    earlier one has yet to land in its slot. (HeldTurns)
 //
 // kTurns groups of each of these two kinds take rows in turn, so that what a group does once a row (waiting for it,
 // folding a warp) takes no time from the others. The ring has room for as many parts. A group does not wait for the
@@ -50,6 +51,8 @@
 //
 //   op(rows)                                  the Op
 //   sums_of_part(part, r, rows)               what a thread adds up of row r: at first what is in no whole pack
+//   sums_of_chunks(part, first, rows)         the same of the first row for chunks from that pack of the part on: nothing
+//                                             yet (if HeldRoles::kPassFirst)
 //   add_held<kTile>(sums, chunk, rows)        packs of a chunk
 //   state_of(sums, rows)                      the Share of a thread
 //   results_of(state, rows)                   those of a row; if Order::kKeepsShares, (state, share, rows), where share
@@ -72,52 +75,30 @@
 // packs of a part fit 28 bits.
 #pragma once
 
-#include "held_again.cuh"
+#include "held_pair.cuh"
+#include "held_turns.cuh"
 
 namespace hone {
 
 template <class Kernel, class Roles, unsigned kTile>
-struct RowHeld : HeldAgain<Kernel, Roles, kTile> {
-  using Parts = HeldAgain<Kernel, Roles, kTile>;
-  using typename Parts::Chunk, typename Parts::Part, typename Parts::Shared;
-  using typename Parts::Slot, typename Parts::State;
+using HeldGroups =
+    typename Select<Roles::kPassFirst, HeldPair<Kernel, Roles, kTile>, HeldTurns<Kernel, Roles, kTile>>::type;
+
+template <class Kernel, class Roles, unsigned kTile>
+struct RowHeld : HeldGroups<Kernel, Roles, kTile> {
+  using Parts = HeldGroups<Kernel, Roles, kTile>;
+  using typename Parts::Shared, typename Parts::State;
   using Parts::all, Parts::arguments, Parts::kMostRows, Parts::rows, Parts::shared;
   using Parts::kRing, Parts::row_state, Parts::states;
   using Order = typename Kernel::Order;
-
-  __device__ void sum_rows(unsigned turn, unsigned thread) const {
-    const unsigned warp = thread / kWarpThreads;
-    Slot passing;
-    this->for_rows(turn, [&](unsigned r, Slot& slot) {
-      const Part part = this->part(r, thread);
-      const bool pass_first = this->pass_first();
-      // Behind it, the sums of an earlier row have been read.
-      if (pass_first && r > 1) wait_for_phase(&shared.passed_again, r % 2);
-      else if (Order::kKeepsSums && !pass_first) wait_for_phase(shared.landed + slot.number, slot.phase);
-      auto sums = Kernel::sums_of_part(part.row, r, all);
-      const auto add = [&](const Chunk& chunk, unsigned) { Kernel::template add_held<kTile>(sums, chunk, all); };
-      if constexpr (!Roles::kPassFirst) this->for_held_chunks(slot, part, thread, add);
-      this->template for_passing_chunks<false>(passing, part, thread, add);
-      if (pass_first) this->arrive_of_warp(&shared.passed, thread);
-      if (!Roles::kPassFirst || r > 0) passing.skip(arguments.passing_slots, this->chunks_again());  // second copies
-      if constexpr (Roles::kPassFirst) this->for_held_chunks(slot, part, thread, add);
-      const auto share = Order::in_all_lanes(Kernel::state_of(sums, all), all);
-      __syncwarp();
-      if (thread % kWarpThreads == 0) {
-        shared.of_warp[r % kMostRows][warp] = share;
-        arrive(shared.summed + r % kMostRows);
-      }
-    });
-  }
 
   __device__ void publish_rows(unsigned lane) const {
     wait_for_phase(&shared.cleared, 0);
     if (lane == 0) count_up(started_blocks());
 #pragma unroll 1
     for (unsigned r = 0; r < rows; ++r) {
-      const unsigned place = r % kMostRows;
-      wait_for_phase(shared.summed + place, r / kMostRows % 2);
-      this->publish(states(r % kRing), place, r, lane);
+      const unsigned place = r % kMostRows, warps = this->wait_for_sums(r);
+      this->publish(states(r % kRing), place, r, lane, warps);
       __syncwarp();
       if (lane == 0) arrive(shared.combined + place);  // the warps may write their next shares
     }
@@ -143,40 +124,9 @@ struct RowHeld : HeldAgain<Kernel, Roles, kTile> {
     }
   }
 
-  __device__ void write_rows(unsigned turn, unsigned thread) const {
-    Slot passing;
-    this->for_rows(turn, [&](unsigned r, Slot& slot) {
-      const Part part = this->part(r, thread);
-      wait_for_phase(shared.landed + slot.number, slot.phase);
-      wait_for_phase(shared.combined + r % kMostRows, r / kMostRows % 2);
-      const State of_row = shared.of_row[r % kMostRows];
-      bool is_again = false;
-      if constexpr (Order::kMaySumAgain) {
-        is_again = Kernel::sums_again(of_row, all);
-        if (is_again && thread == 0) atomicOr(shared.again + r / 32, 1u << r % 32);
-      }
-      const auto results = results_of(of_row, r % kMostRows);
-      if (!is_again) part.row.write_singles(results);
-      const auto write = [&](const Chunk& chunk, unsigned of_slot) {
-        if (!is_again) Kernel::template write_held<kTile>(chunk, results);
-        this->free(of_slot, thread);
-      };
-      if constexpr (Roles::kPassFirst) this->for_held_chunks(slot, part, thread, write);
-      const bool pass_first = this->pass_first();
-      if (!Roles::kPassFirst || r == 0) passing.skip(arguments.passing_slots, this->chunks_again());  // first copies
-      if (pass_first && r + 1 < rows) {
-        passing.skip(arguments.passing_slots, this->chunks_again());
-        wait_for_phase(&shared.passed, (r + 1) % 2);
-      }
-      this->template for_passing_chunks<true>(passing, part, thread, write);
-      if (pass_first) this->arrive_of_warp(&shared.passed_again, thread);
-      if constexpr (!Roles::kPassFirst) this->for_held_chunks(slot, part, thread, write);
-    });
-  }
-
   static __device__ void run(const typename Kernel::Arguments& arguments) {
     __shared__ Shared shared;
-    const RowHeld held{{{{{arguments, shared}}}}};
+    const RowHeld held{{{{{{arguments, shared}}}}}};
     held.init_shared();
     pdl_release_then_wait();
     __syncthreads();
@@ -192,8 +142,7 @@ struct RowHeld : HeldAgain<Kernel, Roles, kTile> {
       const bool is_sum = warp < Roles::kFirstWrite;
       const unsigned of_kind = warp - (is_sum ? Roles::kFirstSum : Roles::kFirstWrite);
       const unsigned thread = of_kind % Roles::kGroupWarps * kWarpThreads + lane;
-      if (is_sum) held.sum_rows(of_kind / Roles::kGroupWarps, thread);
-      else held.write_rows(of_kind / Roles::kGroupWarps, thread);
+      held.take_rows(is_sum, of_kind / Roles::kGroupWarps, thread);
     }
     if constexpr (Order::kMaySumAgain) {
       __syncthreads();
@@ -207,11 +156,6 @@ struct RowHeld : HeldAgain<Kernel, Roles, kTile> {
       if (together) return this->row_state_together(states(r % kRing), r, warp, lane);
     }
     return row_state(states(r % kRing), r, lane);
-  }
-
-  __device__ auto results_of(const State& of_row, unsigned place) const {
-    if constexpr (Order::kKeepsShares) return Kernel::results_of(of_row, shared.of_block[place], all);
-    else return Kernel::results_of(of_row, all);
   }
 
   __device__ unsigned* started_blocks() const { return static_cast<unsigned*>(arguments.workspace) + 1; }

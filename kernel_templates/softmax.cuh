@@ -119,6 +119,7 @@ struct Softmax {
   static __device__ const Op& op(const Rows& all) { return all.scale; }
 
   static __device__ Sums sums_of_part(const Row& part, unsigned, const Rows& all) { return sums_of_singles(part, all); }
+  static __device__ Sums sums_of_chunks(const Row& part, auto, const Rows& all) { return part.start(all.scale); }
   static __device__ Sums sums_of_singles(const Row& part, const Rows& all) {
     Sums sums = part.start(all.scale);
     part.add_singles(sums, all.scale);

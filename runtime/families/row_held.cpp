@@ -63,7 +63,7 @@ std::int64_t HeldParts::slot_packs(std::int64_t ring_bytes) const {
 
 std::int64_t HeldParts::most_passing_packs(std::int64_t ring_bytes) const {
   const std::int64_t third = (ring_bytes / (3 * kPackBytes) - padding_packs) / unit_packs * unit_packs;
-  return std::clamp(third, unit_packs, 13 * kTreeChunkPacks);
+  return std::clamp(third, unit_packs, (is_of_tree() ? 8 : 9) * kTreeChunkPacks);
 }
 
 Reason HeldRows::is_valid(const DeviceFacts& facts, std::int64_t rows, std::int64_t state_bytes) const {
@@ -82,13 +82,13 @@ Reason HeldRows::is_valid(const DeviceFacts& facts, std::int64_t rows, std::int6
 
 void HeldRows::add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads, MinBlocks min_blocks) const {
   unit.source += fmt::format(
-      "using Held = hone::RowHeld<Kernel, hone::HeldRoles<{}, {}, {}>, {}>;\n"
+      "using Held = hone::RowHeld<Kernel, hone::HeldRoles<{}, {}, {}, {}>, {}>;\n"
       "static_assert(Held::kMostRows == {} && Held::kRing + Held::kAgainRows == {} && Held::kMostSlots == {} &&\n"
       "                  Held::kLinePacks == {} && (Held::kAgainRows == 0 || Held::kMostAgain == {}) &&\n"
       "                  Held::Order::kPaddingPacks == {} && sizeof(Held::Shared) <= {},\n"
       "              \"host and device disagree\");\n",
-      block_threads, row_groups, pass_first(), loads, kMostRows, parts.state_rows, kMostSlots, HeldParts::kLinePacks,
-      kMostAgain, parts.padding_packs, kMostStaticBytes);
+      block_threads, row_groups, pass_first(), pass_first() && l2_has_room() ? kFetchedAhead : 0, loads, kMostRows,
+      parts.state_rows, kMostSlots, HeldParts::kLinePacks, kMostAgain, parts.padding_packs, kMostStaticBytes);
   unit.entries.push_back(kernel_entry("Held::run", block_threads, min_blocks));
 }
 

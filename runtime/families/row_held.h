@@ -63,10 +63,10 @@ struct HeldParts {
   }
 
  private:
-  /// Packs of a chunk, at most, where some pass: of whole units, so that the ring has room for three. For a group of 13
-  /// warps, which a block of 1024 threads has, four of each thread, or a chunk of a tree of each warp: 4 rows of 2^24 f32
-  /// take softmax 186 µs so, and 196 by half of it; reproducible softmax takes 195 µs, and 206 by eight chunks of a tree
-  /// (H200, CUDA 13.0, 2026-11-28).
+  /// Packs of a chunk, at most, where some pass: of whole units, so that the ring has room for three. Three packs of each
+  /// thread of a group of 12 warps, which a block of 1024 threads has, or eight chunks of a tree: softmax of 4 rows of
+  /// 2^24 f16 takes 89.6 µs so, 91.7 by four packs of a thread and 91.3 by eight chunks; reproducible softmax takes 98.9,
+  /// 98.2 and 97.7 (H200, CUDA 13.0, 2026-11-29, one launch after the other).
   std::int64_t most_passing_packs(std::int64_t ring_bytes) const;
 };
 
@@ -79,13 +79,18 @@ struct HeldRows {
 
   static constexpr std::int64_t kPackBytes = HeldParts::kPackBytes, kChunkPacks = HeldParts::kChunkPacks;
 
-  /// Slots that chunks pass through.
+  /// Slots that chunks pass through; one more for the smaller chunks of rows of trees.
   static constexpr std::int64_t kPassingSlots = 3;
 
   /// The first chunks of a part pass (HeldRoles) where a row has at most the bytes of so many rings, and the last ones
   /// where it is longer: L2 should have what passes of two rows. Softmax of 4 rows of 2^24 f16 takes 95 µs with the
   /// first, and 100 with the last; of f32 195, and 186; of 2 of 30000001 f16 89, and 86 (H200, CUDA 13.0, 2026-11-29).
   static constexpr std::int64_t kMostRingsPassFirst = 192;
+
+  /// Where L2 has room for that, the first chunks of the next row that will be held are fetched to it while blocks wait
+  /// for each other: reproducible softmax of 4 rows of 2^24 f16 takes 96.0 µs so, and 97.1 without; of f32, 193.8 and
+  /// 190.9 (H200, CUDA 13.0, 2026-11-29, one launch after the other).
+  static constexpr int kFetchedAhead = 3;
 
   /// The loads that a block has in flight where no chunks pass.
   static constexpr std::int64_t kInFlightBytes = 50 * 1024;
@@ -115,15 +120,16 @@ struct HeldRows {
   std::int64_t slots = std::min({ring_bytes / slot_bytes, kMostRows * chunks, kMostSlots});
 
   /// Chunks of a part that are held until they are written; the others pass through slots of their own.
-  std::int64_t passing_slots = slots < chunks ? std::clamp<std::int64_t>(slots - 1, 0, kPassingSlots) : 0;
+  std::int64_t passing_slots =
+      slots < chunks ? std::clamp<std::int64_t>(slots - 1, 0, kPassingSlots + (parts.is_of_tree() ? 1 : 0)) : 0;
   std::int64_t held_slots = slots - passing_slots;
   std::int64_t held_chunks = std::min(held_slots, chunks);
 
   /// Copies in flight; where the first chunks of a part pass, those of chunks that are held, besides what passes. With
-  /// two of these, reproducible softmax of 4 rows of 2^24 f16 takes 101 µs, with three 102 (H200, CUDA 13.0,
-  /// 2026-11-29).
+  /// two of these, reproducible softmax of 4 rows of 2^24 f16 takes 97.5 µs, with three 99.3, with one 104 (H200, CUDA
+  /// 13.0, 2026-11-29, one launch after the other).
   std::int64_t in_flight = std::clamp<std::int64_t>(
-      passing_slots > 0 ? passing_slots - (pass_first() ? 1 : 0) : kInFlightBytes / slot_bytes, 1,
+      passing_slots > 0 ? (pass_first() ? 2 : passing_slots) : kInFlightBytes / slot_bytes, 1,
       at_least_one(most_in_flight()));
 
   /// A block keeps the sums of the tree's chunks of so many rows.
@@ -138,11 +144,10 @@ struct HeldRows {
 
   bool are_held_whole() const { return held_chunks == chunks; }
 
-  /// True for all rows of trees: reproducible softmax of 4 rows of 2^24 f16 takes 106 µs with the first chunks, and 119
-  /// with the last; longer rows take as long either way.
-  bool pass_first() const {
-    return parts.is_of_tree() || row_packs * kPackBytes <= kMostRingsPassFirst * ring_kib * 1024;
-  }
+  /// True for all rows of trees of which blocks take one at a time: reproducible softmax of 4 rows of 2^24 f16 takes 106
+  /// µs with the first chunks, and 119 with the last; longer rows take as long either way.
+  bool pass_first() const { return row_groups == 1 && (parts.is_of_tree() || l2_has_room()); }
+  bool l2_has_room() const { return row_packs * kPackBytes <= kMostRingsPassFirst * ring_kib * 1024; }
 
   bool fit() const { return are_held_whole() ? slots >= row_groups * chunks : row_groups == 1 && passing_slots > 0; }
   bool fit_times(int count) const { return slots >= count * chunks; }
@@ -175,9 +180,11 @@ struct HeldRows {
   }
 
   /// The threads of a group of a block (HeldRoles), of which so many add up rows and as many write them: all warps but
-  /// six.
+  /// six. The four schedulers of an SM have as many warps of a larger group each: reproducible softmax of 4 rows of 2^24
+  /// f16 takes 102.1 µs by groups of 12 warps, and 104.0 by 13 (H200, CUDA 13.0, 2026-11-29).
   static constexpr std::int32_t group_threads(std::int32_t block_threads, std::int32_t row_groups) {
-    return (block_threads / 32 - 6) / (2 * row_groups) * 32;
+    const std::int32_t warps = (block_threads / 32 - 6) / (2 * row_groups);
+    return (warps < 8 ? warps : warps / 4 * 4) * 32;
   }
 
   /// Sets what kernels know of the division.

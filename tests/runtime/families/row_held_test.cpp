@@ -66,5 +66,26 @@ TEST(RowHeld, EveryDivisionThatFitsWorks) {
   EXPECT_GT(fitting, 100000);
 }
 
+TEST(RowHeld, GroupsFitTheBlockAndLargeOnesItsSchedulers) {
+  for (std::int32_t block_threads = 512; block_threads <= 1024; block_threads += 32) {
+    for (std::int32_t groups = 1; groups <= 3; ++groups) {
+      const std::int32_t threads = HeldRows::group_threads(block_threads, groups);
+      EXPECT_GT(threads, 0);
+      EXPECT_LE(6 * 32 + 2 * groups * threads, block_threads);
+      if (threads >= 8 * 32) EXPECT_EQ(threads % (4 * 32), 0) << block_threads << " threads, " << groups << " groups";
+    }
+  }
+}
+
+/// Which chunks pass is a part of the kernel, so it must not depend on how many blocks there are.
+TEST(RowHeld, OneGroupOfEachKindLetsTheFirstChunksPass) {
+  constexpr std::int64_t kPacks = std::int64_t{1} << 21;
+  EXPECT_TRUE((HeldRows{kPacks, 1, 216, 1}.pass_first()));
+  EXPECT_TRUE((HeldRows{kPacks, 132, 216, 1}.pass_first()));
+  EXPECT_FALSE((HeldRows{kPacks, 132, 216, 2}.pass_first()));
+  EXPECT_FALSE((HeldRows{2 * kPacks, 132, 216, 1}.pass_first()));  // L2 has no room for so much
+  EXPECT_TRUE((HeldRows{2 * kPacks, 132, 216, 1, HeldParts::of_tree(2 * kPacks, 132, 8, 4, true)}.pass_first()));
+}
+
 }  // namespace
 }  // namespace hone

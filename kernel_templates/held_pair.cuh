@@ -1,0 +1,131 @@
+// HeldPair: the two groups of warps of row_held.cuh, one that adds up rows and one that writes them, where the first
+// chunks of a part pass, or none.
+//
+// There is nothing to write before the first row is known, and no more to add up behind the last one: then each group
+// takes half of the chunks.
+#pragma once
+
+#include "held_again.cuh"
+
+namespace hone {
+
+template <class Kernel, class Roles_, unsigned kTile>
+struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
+  using Parts = HeldAgain<Kernel, Roles_, kTile>;
+  using typename Parts::Part, typename Parts::Roles, typename Parts::Slot;
+  using Parts::all, Parts::arguments, Parts::kMostRows, Parts::rows, Parts::shared;
+  using Order = typename Kernel::Order;
+
+  /// Waits until row r is added up. Returns the number of warps that have a Share of it.
+  __device__ unsigned wait_for_sums(unsigned r) const {
+    wait_for_phase(shared.summed + r % kMostRows, r / kMostRows % 2);
+    if (r > 0) return Roles::kGroupWarps;
+    wait_for_phase(&shared.helped, 0);
+    return 2 * Roles::kGroupWarps;
+  }
+
+  /// What a thread of a group does. There are no turns.
+  __device__ void take_rows(bool is_sum, unsigned, unsigned thread) const {
+    const unsigned count = arguments.chunks, half = half_of_part();
+#pragma unroll 1
+    for (unsigned r = 0; r < rows; ++r) {
+      const bool is_first = r == 0, is_last = r + 1 == rows;
+      if (is_sum || is_first) sum_row(r, {is_sum ? 0 : half, is_sum && is_first ? half : count}, is_sum, thread);
+      if (!is_sum || is_last) write_row(r, {is_sum || !is_last ? 0 : half, is_sum ? half : count}, is_sum, thread);
+    }
+  }
+
+ private:
+  struct Chunks {
+    unsigned begin, end;
+  };
+
+  /// Chunks before the second half, which has none that pass.
+  __device__ unsigned half_of_part() const {
+    const unsigned half = (arguments.chunks + 1) / 2, passing = this->passing_chunks();
+    return half < passing ? passing : half;
+  }
+
+  /// Where chunk c of row r is, which is held.
+  __device__ Slot held_slot(unsigned r, unsigned c) const {
+    Slot slot;
+    slot.skip(arguments.slots, r * arguments.held_chunks + (c - this->passing_chunks()));
+    return slot;
+  }
+  /// Where the first of the chunks that pass is. Those of row r + 1 pass for the first time before those of row r do
+  /// once more.
+  template <bool kIsAgain>
+  __device__ Slot passing_slot(unsigned r) const {
+    const unsigned before = kIsAgain ? 2 * r + (r + 1 < rows ? 2 : 1) : r > 0 ? 2 * r - 1 : 0;
+    Slot slot;
+    slot.skip(arguments.passing_slots, before * this->passing_chunks());
+    return slot;
+  }
+
+  /// Adds up chunks of row r.
+  __device__ void sum_row(unsigned r, Chunks chunks, bool is_sum, unsigned thread) const {
+    const Part part = this->part(r, thread);
+    const unsigned passing_chunks = this->passing_chunks();
+    // Behind it, the sums of an earlier row have been read, and what was to pass before has landed in its slots.
+    if (passing_chunks == 0) {
+      const Slot first = held_slot(r, 0);
+      if (Order::kKeepsSums) wait_for_phase(shared.landed + first.number, first.phase);
+    } else if (r > 1) {
+      wait_for_phase(&shared.passed_again, r % 2);
+    }
+    auto sums = chunks.begin == 0 ? Kernel::sums_of_part(part.row, r, all)
+                                  : Kernel::sums_of_chunks(part.row, chunks.begin * arguments.slot_packs, all);
+    Slot passing = passing_slot<false>(r), held = held_slot(r, larger<true>(chunks.begin, passing_chunks));
+#pragma unroll 1
+    for (unsigned c = chunks.begin; c < chunks.end; ++c) {
+      if (r == 1 && c == passing_chunks) wait_for_phase(&shared.helped, 0);  // the first row has landed in all slots
+      const bool is_held = c >= passing_chunks;
+      const unsigned slot = is_held ? held.number : arguments.slots + passing.number;
+      Kernel::template add_held<kTile>(
+          sums, this->landed_chunk(part, c, thread, slot, is_held ? held.phase : passing.phase), all);
+      if (is_held) {
+        held.advance(arguments.slots);
+      } else {
+        this->free(slot, thread);
+        passing.advance(arguments.passing_slots);
+        if (c + 1 == passing_chunks) this->arrive_of_warp(&shared.passed, thread);
+      }
+    }
+    const unsigned warp = thread / kWarpThreads;
+    if (is_sum) this->share(sums, r, thread, warp, shared.summed + r % kMostRows);
+    else this->share(sums, r, thread, Roles::kGroupWarps + warp, &shared.helped);
+  }
+
+  /// Writes chunks of row r: what is held, and then what passes, the last one first.
+  __device__ void write_row(unsigned r, Chunks chunks, bool is_sum, unsigned thread) const {
+    const Part part = this->part(r, thread);
+    const unsigned passing_chunks = this->passing_chunks(), first_held = larger<true>(chunks.begin, passing_chunks);
+    Slot held = held_slot(r, first_held), passing = passing_slot<true>(r);
+    const Slot first = held_slot(r, passing_chunks);
+    wait_for_phase(shared.landed + first.number, first.phase);
+    const auto row = this->known_row(r);
+    if (row.is_again && !is_sum && thread == 0) this->note_again(r);
+    if (!row.is_again && !is_sum) part.row.write_singles(row.results);
+#pragma unroll 1
+    for (unsigned i = 0; i < chunks.end - chunks.begin; ++i) {
+      const bool is_held = i < chunks.end - first_held;
+      const unsigned c = is_held ? first_held + i : chunks.end - 1 - i;
+      if (c + 1 == passing_chunks) wait_for_other_group(r, is_sum);
+      const unsigned slot = is_held ? held.number : arguments.slots + passing.number;
+      const auto chunk = this->landed_chunk(part, c, thread, slot, is_held ? held.phase : passing.phase);
+      if (!row.is_again) Kernel::template write_held<kTile>(chunk, row.results);
+      this->free(slot, thread);
+      if (is_held) held.advance(arguments.slots);
+      else passing.advance(arguments.passing_slots);
+    }
+    if (passing_chunks > 0 && r + 1 < rows) this->arrive_of_warp(&shared.passed_again, thread);
+  }
+
+  /// Before chunks of row r pass once more: what was copied to their slots before has landed.
+  __device__ void wait_for_other_group(unsigned r, bool is_sum) const {
+    if (!is_sum && r + 1 < rows) wait_for_phase(&shared.passed, (r + 1) % 2);
+    if (is_sum && r > 0) wait_for_phase(&shared.passed_again, (r - 1) % 2);
+  }
+};
+
+}  // namespace hone
