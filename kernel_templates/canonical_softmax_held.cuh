@@ -240,9 +240,15 @@ struct CanonicalSoftmaxHeld {
       }
       return;
     }
+    write_tiles<kTile>(chunk, p, weight, norm);
+  }
+
+  /// As many packs at once as there are, up to kTile.
+  template <unsigned kTile>
+  static __device__ void write_tiles(const auto& chunk, Index p, const auto& weight, const SoftmaxNorm<Acc>& norm) {
     for (; p + (kTile - 1) * kBlockThreads < chunk.end; p += kTile * kBlockThreads)
       write_tile<kTile>(chunk, p, weight, norm);
-    for (; p < chunk.end; p += kBlockThreads) write_tile<1>(chunk, p, weight, norm);
+    if constexpr (kTile > 1) write_tiles<kTile / 2>(chunk, p, weight, norm);
   }
 
   template <unsigned kPacks>
