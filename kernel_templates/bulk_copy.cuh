@@ -56,7 +56,7 @@ __device__ inline void arrive(unsigned long long* barrier) {
 
 __device__ inline void wait_for_phase(unsigned long long* barrier, unsigned parity) { wait_for_bytes(barrier, parity); }
 
-/// The policies of L2 for bytes that are read for the last time, and for others.
+/// The policies of L2 for bytes that are read for the last time, and for those that it is to keep for another.
 __device__ inline unsigned long long last_use_policy() {
   unsigned long long policy;
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "canonical_held_order.cuh"
+#include "canonical_held_write.cuh"
 #include "canonical_softmax_chunk.cuh"
 #include "row_held.cuh"
 
@@ -22,7 +23,6 @@ struct CanonicalSoftmaxHeld {
   using Index = typename Types::Index;
   using Arguments = typename Types::Arguments;
   using InPack = typename Types::InPack;
-  using OutPack = typename Types::OutPack;
   using Row = CanonicalHeldRow<Types, kBlockThreads>;
   using State = typename SoftmaxSum<Types>::State;
   using Op = CanonicalCombine<SoftmaxSum<Types>>;
@@ -30,6 +30,7 @@ struct CanonicalSoftmaxHeld {
   using Guess = SoftmaxWeight<Types, typename Types::GuessedPowers>;
   using Rows = CanonicalHeldRows<Types, kBlockThreads>;
   using Order = CanonicalHeldOrder<Types, Rows>;
+  using Write = CanonicalHeldWrite<Types, kBlockThreads>;
 
   /// The largest and the smallest of a thread's elements, negated if the factor is negative; where the sums of tree
   /// chunks go; and the warp's next tree chunk, counted from the part's first one. Those of a block's rows are dealt to
@@ -97,13 +98,13 @@ struct CanonicalSoftmaxHeld {
   template <unsigned kTile>
   static __device__ void write_held(const auto& chunk, const Results<Guess>& results) {
     if constexpr (kFindsLow && !Types::kLog) {
-      if (!results.has_low) return write_packs<kTile>(chunk, results.weight.of_none_low(), results.norm);
+      if (!results.has_low) return Write::template packs<kTile>(chunk, results.weight.of_none_low(), results.norm);
     }
-    write_packs<kTile>(chunk, results.weight, results.norm);
+    Write::template packs<kTile>(chunk, results.weight, results.norm);
   }
   template <unsigned kTile>
   static __device__ void write_held(const auto& chunk, const Results<Weight>& results) {
-    write_packs<kTile>(chunk, results.weight, results.norm);
+    Write::template packs<kTile>(chunk, results.weight, results.norm);
   }
 
  private:
@@ -206,7 +207,8 @@ struct CanonicalSoftmaxHeld {
     }
   }
 
-  /// The weights of a whole tree chunk, which none of the warp's elements so far may be too low for.
+  /// The weights of a whole tree chunk. They are not compared with the lowest one where the warp has found no element
+  /// that is low so far.
   template <class AnyPowers>
   static __device__ void weigh(Acc (&values)[kPack], auto& held, const Sums& sums, const AnyPowers& powers) {
     if constexpr (kFindsLow && AnyPowers::kTurnsElements) {
@@ -225,41 +227,6 @@ struct CanonicalSoftmaxHeld {
   static __device__ void keep(const Sums& sums, const Row& row, unsigned at, Acc (&values)[kPack]) {
     const Acc sum = fold_lanes<CanonicalSum<Acc>, kPack>(values);
     if (row.thread % kWarpThreads == 0) sums.of_chunks[at] = sum;
-  }
-
-  template <unsigned kTile>
-  static __device__ void write_packs(const auto& chunk, const auto& weight, const SoftmaxNorm<Acc>& norm) {
-    Index p = chunk.first;
-    if (!chunk.is_in_step()) {
-#pragma unroll 1
-      for (; p < chunk.end; p += kBlockThreads) {
-        InPack one[1] = {chunk.load(p)};
-        weight.powers.turn(one);
-        const OutPack results = weight.results(one[0], norm);
-        unrolled<kPack>([&](unsigned e) { chunk.results()[p * kPack + e] = results[e]; });
-      }
-      return;
-    }
-    write_tiles<kTile>(chunk, p, weight, norm);
-  }
-
-  /// As many packs at once as there are, up to kTile.
-  template <unsigned kTile>
-  static __device__ void write_tiles(const auto& chunk, Index p, const auto& weight, const SoftmaxNorm<Acc>& norm) {
-    for (; p + (kTile - 1) * kBlockThreads < chunk.end; p += kTile * kBlockThreads)
-      write_tile<kTile>(chunk, p, weight, norm);
-    if constexpr (kTile > 1) write_tiles<kTile / 2>(chunk, p, weight, norm);
-  }
-
-  template <unsigned kPacks>
-  static __device__ void write_tile(const auto& chunk, Index p, const auto& weight, const SoftmaxNorm<Acc>& norm) {
-    InPack tile[kPacks];
-    unrolled<kPacks>([&](unsigned u) { tile[u] = chunk.load(p + u * kBlockThreads); });
-    weight.powers.turn(tile);
-    unrolled<kPacks>([&](unsigned u) {
-      store_streaming(reinterpret_cast<OutPack*>(chunk.results()) + (p + u * kBlockThreads),
-                      weight.results(tile[u], norm));
-    });
   }
 };
 

@@ -13,18 +13,18 @@ template <class Kernel, class Roles_, unsigned kTile>
 struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
   using Parts = HeldAgain<Kernel, Roles_, kTile>;
   using typename Parts::Part, typename Parts::Roles, typename Parts::Slot;
-  using Parts::all, Parts::arguments, Parts::kMostRows, Parts::rows, Parts::shared;
+  using Parts::all, Parts::arguments, Parts::rows, Parts::shared;
   using Order = typename Kernel::Order;
 
   /// Waits until row r is added up. Returns the number of warps that have a Share of it.
   __device__ unsigned wait_for_sums(unsigned r) const {
-    wait_for_phase(shared.summed + r % kMostRows, r / kMostRows % 2);
+    this->wait_for_group(r);
     if (r > 0) return Roles::kGroupWarps;
     wait_for_phase(&shared.helped, 0);
     return 2 * Roles::kGroupWarps;
   }
 
-  /// What a thread of a group does. There are no turns.
+  /// Called by all threads of both groups, which take no turns.
   __device__ void take_rows(bool is_sum, unsigned, unsigned thread) const {
     const unsigned count = arguments.chunks, half = half_of_part();
 #pragma unroll 1
@@ -42,9 +42,23 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
 
   /// Chunks before the second half, which has none that pass.
   __device__ unsigned half_of_part() const {
-    const unsigned half = (arguments.chunks + 1) / 2, passing = this->passing_chunks();
-    return half < passing ? passing : half;
+    return larger<true>((arguments.chunks + 1) / 2, this->passing_chunks());
   }
+
+  /// Where the next of a row's chunks are, of those that are held and of those that pass.
+  struct Places {
+    const HeldPair& all;
+    Slot held, passing;
+
+    __device__ unsigned slot(bool is_held) const {
+      return is_held ? held.number : all.arguments.slots + passing.number;
+    }
+    __device__ unsigned phase(bool is_held) const { return is_held ? held.phase : passing.phase; }
+    __device__ void advance(bool is_held) {
+      if (is_held) held.advance(all.arguments.slots);
+      else passing.advance(all.arguments.passing_slots);
+    }
+  };
 
   /// Where chunk c of row r is, which is held.
   __device__ Slot held_slot(unsigned r, unsigned c) const {
@@ -75,32 +89,25 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
     }
     auto sums = chunks.begin == 0 ? Kernel::sums_of_part(part.row, r, all)
                                   : Kernel::sums_of_chunks(part.row, chunks.begin * arguments.slot_packs, all);
-    Slot passing = passing_slot<false>(r), held = held_slot(r, larger<true>(chunks.begin, passing_chunks));
+    Places places{*this, held_slot(r, larger<true>(chunks.begin, passing_chunks)), passing_slot<false>(r)};
 #pragma unroll 1
     for (unsigned c = chunks.begin; c < chunks.end; ++c) {
       if (r == 1 && c == passing_chunks) wait_for_phase(&shared.helped, 0);  // the first row has landed in all slots
       const bool is_held = c >= passing_chunks;
-      const unsigned slot = is_held ? held.number : arguments.slots + passing.number;
-      Kernel::template add_held<kTile>(
-          sums, this->landed_chunk(part, c, thread, slot, is_held ? held.phase : passing.phase), all);
-      if (is_held) {
-        held.advance(arguments.slots);
-      } else {
-        this->free(slot, thread);
-        passing.advance(arguments.passing_slots);
-        if (c + 1 == passing_chunks) this->arrive_of_warp(&shared.passed, thread);
-      }
+      const unsigned slot = places.slot(is_held);
+      Kernel::template add_held<kTile>(sums, this->landed_chunk(part, c, thread, slot, places.phase(is_held)), all);
+      if (!is_held) this->free(slot, thread);
+      if (c + 1 == passing_chunks) this->arrive_of_warp(&shared.passed, thread);
+      places.advance(is_held);
     }
-    const unsigned warp = thread / kWarpThreads;
-    if (is_sum) this->share(sums, r, thread, warp, shared.summed + r % kMostRows);
-    else this->share(sums, r, thread, Roles::kGroupWarps + warp, &shared.helped);
+    this->share(sums, r, thread / kWarpThreads + (is_sum ? 0 : Roles::kGroupWarps), thread);
   }
 
   /// Writes chunks of row r: what is held, and then what passes, the last one first.
   __device__ void write_row(unsigned r, Chunks chunks, bool is_sum, unsigned thread) const {
     const Part part = this->part(r, thread);
     const unsigned passing_chunks = this->passing_chunks(), first_held = larger<true>(chunks.begin, passing_chunks);
-    Slot held = held_slot(r, first_held), passing = passing_slot<true>(r);
+    Places places{*this, held_slot(r, first_held), passing_slot<true>(r)};
     const Slot first = held_slot(r, passing_chunks);
     wait_for_phase(shared.landed + first.number, first.phase);
     const auto row = this->known_row(r);
@@ -111,12 +118,11 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
       const bool is_held = i < chunks.end - first_held;
       const unsigned c = is_held ? first_held + i : chunks.end - 1 - i;
       if (c + 1 == passing_chunks) wait_for_other_group(r, is_sum);
-      const unsigned slot = is_held ? held.number : arguments.slots + passing.number;
-      const auto chunk = this->landed_chunk(part, c, thread, slot, is_held ? held.phase : passing.phase);
+      const unsigned slot = places.slot(is_held);
+      const auto chunk = this->landed_chunk(part, c, thread, slot, places.phase(is_held));
       if (!row.is_again) Kernel::template write_held<kTile>(chunk, row.results);
       this->free(slot, thread);
-      if (is_held) held.advance(arguments.slots);
-      else passing.advance(arguments.passing_slots);
+      places.advance(is_held);
     }
     if (passing_chunks > 0 && r + 1 < rows) this->arrive_of_warp(&shared.passed_again, thread);
   }

@@ -33,18 +33,23 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
     if (threadIdx.x % kWarpThreads == 0) arrive(&shared.cleared);
   }
 
-  /// Notes what a warp has added up of row r, and arrives. All lanes of the warp call it.
-  __device__ void share(const auto& sums, unsigned r, unsigned thread, unsigned warp, unsigned long long* arrived) const {
+  /// Notes what a warp has added up of row r, and arrives. All lanes of the warp call it. Warps behind those of a group
+  /// are those of the other one, which helps with row 0.
+  __device__ void share(const auto& sums, unsigned r, unsigned warp, unsigned thread) const {
     const auto share = Order::in_all_lanes(Kernel::state_of(sums, all), all);
     __syncwarp();
     if (thread % kWarpThreads != 0) return;
     share_of(r % kMostRows, warp) = share;
-    arrive(arrived);
+    arrive(is_helper(warp) ? &shared.helped : shared.summed + r % kMostRows);
   }
-  /// Where what a warp finds is; of row 0, the warps of both groups.
   __device__ auto& share_of(unsigned place, unsigned warp) const {
-    if (Roles::kPassFirst && warp >= Roles::kGroupWarps) return shared.of_helper[warp - Roles::kGroupWarps];
-    return shared.of_warp[place][warp];
+    return is_helper(warp) ? shared.of_helper[warp - Roles::kGroupWarps] : shared.of_warp[place][warp];
+  }
+  static __device__ bool is_helper(unsigned warp) { return Roles::kPassFirst && warp >= Roles::kGroupWarps; }
+
+  /// Waits until a group has added up row r.
+  __device__ void wait_for_group(unsigned r) const {
+    wait_for_phase(shared.summed + r % kMostRows, r / kMostRows % 2);
   }
 
   /// Publishes the States of row r, of which `place` has what `warps` of the block's warps found. All lanes of a warp

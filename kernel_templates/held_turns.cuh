@@ -10,16 +10,16 @@ template <class Kernel, class Roles_, unsigned kTile>
 struct HeldTurns : HeldAgain<Kernel, Roles_, kTile> {
   using Parts = HeldAgain<Kernel, Roles_, kTile>;
   using typename Parts::Chunk, typename Parts::Part, typename Parts::Roles, typename Parts::Slot;
-  using Parts::all, Parts::arguments, Parts::kMostRows, Parts::rows, Parts::shared;
+  using Parts::all, Parts::arguments, Parts::rows, Parts::shared;
   using Order = typename Kernel::Order;
 
   /// Waits until row r is added up. Returns the number of warps that have a Share of it.
   __device__ unsigned wait_for_sums(unsigned r) const {
-    wait_for_phase(shared.summed + r % kMostRows, r / kMostRows % 2);
+    this->wait_for_group(r);
     return Roles::kGroupWarps;
   }
 
-  /// What a thread of group `turn` of a kind does.
+  /// Called by all threads of group `turn` of a kind.
   __device__ void take_rows(bool is_sum, unsigned turn, unsigned thread) const {
     if (is_sum) sum_rows(turn, thread);
     else write_rows(turn, thread);
@@ -37,7 +37,7 @@ struct HeldTurns : HeldAgain<Kernel, Roles_, kTile> {
       for_held_chunks(slot, part, thread, add);
       for_passing_chunks<false>(passing, part, thread, add);
       passing.skip(arguments.passing_slots, chunks_again());  // second copies
-      this->share(sums, r, thread, thread / kWarpThreads, shared.summed + r % kMostRows);
+      this->share(sums, r, thread / kWarpThreads, thread);
     });
   }
 

@@ -51,8 +51,8 @@
 //
 //   op(rows)                                  the Op
 //   sums_of_part(part, r, rows)               what a thread adds up of row r: at first what is in no whole pack
-//   sums_of_chunks(part, first, rows)         the same of the first row for chunks from that pack of the part on: nothing
-//                                             yet (if HeldRoles::kPassFirst)
+//   sums_of_chunks(part, first, rows)         the same of the first row for chunks from that pack of the part on:
+//                                             nothing yet (if HeldRoles::kPassFirst)
 //   add_held<kTile>(sums, chunk, rows)        packs of a chunk
 //   state_of(sums, rows)                      the Share of a thread
 //   results_of(state, rows)                   those of a row; if Order::kKeepsShares, (state, share, rows), where share
@@ -115,7 +115,7 @@ struct RowHeld : HeldGroups<Kernel, Roles, kTile> {
     const bool together = this->combine_together();
 #pragma unroll 1
     for (unsigned r = together ? 0 : warp; r < rows; r += together ? 1 : Roles::kCombiningWarps) {
-      wait_for_phase(shared.summed + r % kMostRows, r / kMostRows % 2);  // before that nobody needs it
+      this->wait_for_group(r);  // before that nobody needs it
       const State of_row = state_of(r, warp, lane, together);
       if (lane == 0 && (warp == 0 || !together)) {
         shared.of_row[r % kMostRows] = of_row;
