@@ -22,10 +22,9 @@ namespace {
 /// The checks of a small problem that runs the same code; the problem itself comes first.
 std::vector<ResultCheck> small_checks(const DeviceFacts& facts, const Problem& problem, const Policy& policy) {
   const Unit unit = problem.family->unit(problem, policy);
-  std::vector<ResultCheck> checks = result_checks(small_problem(facts, problem, policy));
+  std::vector<ResultCheck> checks = result_checks(small_problem(facts, problem, policy), policy, unit);
   std::erase_if(checks, [&](const ResultCheck& check) {
-    return !check.problem.family->is_valid(check.problem, policy, facts).empty() ||
-           !check.problem.family->is_served_by(check.problem, policy, unit);
+    return !check.problem.family->is_valid(check.problem, policy, facts).empty();
   });
   return checks;
 }

@@ -179,7 +179,8 @@ class TuningRun {
     bool is_late = false;
     try {
       const Workload::Run reference = reference_run();
-      for (const auto& [asked, kind] : result_checks(problem_)) {
+      const Unit unit = problem_.family->unit(problem_, trial.candidate.policy);
+      for (const auto& [asked, kind] : result_checks(problem_, trial.candidate.policy, unit)) {
         const Problem problem = is_late ? small_problem(device_->facts(), asked, trial.candidate.policy) : asked;
         const std::string fault = workload_.verify(problem, trial.candidate, kind, run, reference);
         is_late = Clock::now() >= end;

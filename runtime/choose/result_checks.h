@@ -16,8 +16,9 @@ struct ResultCheck {
 };
 
 /// The verified problems of the family, each with all its kinds of input: first each with its first kind, then each
-/// with its second, so that what comes first has the most variety. What the family refuses is left out.
-std::vector<ResultCheck> result_checks(const Problem& problem);
+/// with its second, so that what comes first has the most variety. What the family refuses is left out, and what is of
+/// a class that `unit`, the code of `policy`, does not serve.
+std::vector<ResultCheck> result_checks(const Problem& problem, const Policy& policy, const Unit& unit);
 
 /// `problem` with halved extents, odd ones odd and even ones even, until it is so small that its results are checked in
 /// milliseconds on any device, or the code of `policy` would be another for anything smaller.

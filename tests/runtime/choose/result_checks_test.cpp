@@ -3,14 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <hone/hone.h>
 
+#include "runtime/families/reduce_axis/axis_family.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/invented_devices.h"
 
 namespace hone {
 namespace {
 
+using testing::ElementsAre;
 using testing::SizeIs;
 
 Problem sums(std::int64_t n) { return reduce_problem({.op = ReduceOp::sum, .dtype = DType::f32}, n); }
@@ -21,10 +25,28 @@ TEST(ResultChecks, EveryProblemComesWithItsFirstKindBeforeAnyWithItsSecond) {
   const auto kinds = problem.family->verifier().input_kinds(problem);
   ASSERT_GT(problems, 1u);
   ASSERT_GT(kinds.size(), 1u);
-  const std::vector<ResultCheck> checks = result_checks(problem);
+  const Policy policy = problem.family->space().all().front();
+  const std::vector<ResultCheck> checks = result_checks(problem, policy, problem.family->unit(problem, policy));
   ASSERT_THAT(checks, SizeIs(problems * kinds.size()));
   for (std::size_t i = 0; i < checks.size(); ++i) EXPECT_EQ(checks[i].kind, kinds[i / problems]) << i;
   EXPECT_EQ(checks[0].problem.extents, problem.extents) << "its own size is the first";
+}
+
+/// Rows of three columns are in a class with those of five, of which narrow tiles have one. They have four rows of two.
+TEST(ResultChecks, WhatOtherCodeServesIsNoProblemOfThePolicy) {
+  const Problem problem = reduce_columns_problem(
+      {.op = ReduceOp::mean_variance, .dtype = DType::f64, .numerics = Numerics::reproducible},
+      {.outer = 2, .reduced = 2303, .inner = 3});
+  const auto inner_extents = [&](int block_threads) {
+    const Policy policy =
+        Policy::of(ColumnsPolicy{.block_threads = block_threads, .threads_per_column = 16, .unroll = 16});
+    std::set<std::int64_t> extents;
+    for (const ResultCheck& check : result_checks(problem, policy, problem.family->unit(problem, policy)))
+      if (check.problem.pitches[0] == 0) extents.insert(check.problem.extents[2]);
+    return extents;
+  };
+  EXPECT_THAT(inner_extents(512), ElementsAre(2, 3));
+  EXPECT_THAT(inner_extents(128), ElementsAre(3));
 }
 
 TEST(ResultChecks, SmallProblemsAreServedByTheSamePolicy) {
