@@ -1,54 +1,23 @@
-// ColumnBatches: how the threads of a block load a chunk of the columns of a tile.
-//
-// A chunk of F-fold rows has C / F of them, F a power of two. Thread y of a column takes the rows y,
-// y + kThreadsPerOutput, … of the chunk, kUnroll of them at once: a batch. Batch b has the rows whose numbers among the
-// thread's own are equal to b, with its bits reversed, modulo the number of batches: each is a node of the tree.
+// ColumnBatches, HeldBatch: how the threads of a block load the batches of a chunk of the columns of a tile.
 #pragma once
 
-#include "canonical_group.cuh"
-#include "column_tile.cuh"
+#include "canonical_column_group.cuh"
 
 namespace hone {
 
-/// kBatchLevels: a thread takes a chunk in at most 2^kBatchLevels batches. kHolds: go_to() loads the chunk, a single
-/// batch, which stays in registers.
-template <class Tiling, unsigned kBatchLevels, bool kHolds>
-class ColumnBatches {
+/// Batches that are loaded for each fold. Operations with kByChunk fold several times.
+template <class Tiling, unsigned kBatchLevels>
+class ColumnBatches : public ColumnGroup<Tiling, kBatchLevels> {
  public:
-  using In = typename Tiling::In;
-  using Offset = typename Tiling::Offset;
-  using Tile = ColumnTile<Tiling>;
-  using ElementPack = typename Tiling::ElementPack;
-  static constexpr unsigned kElements = kChunkElements<In>;
-  static constexpr unsigned kPack = Tiling::kPackElements, kThreads = Tiling::kThreadsPerOutput;
-  static constexpr unsigned kUnroll = Tiling::kUnroll;
-  static_assert(!Tiling::kShiftedLoads && kThreads * kUnroll <= kElements && (!kHolds || kBatchLevels == 0));
+  using Group = ColumnGroup<Tiling, kBatchLevels>;
+  using typename Group::In, typename Group::Offset, typename Group::Tile, typename Group::ElementPack;
+  using typename Group::Batch;
+  using Group::kElements, Group::kPack, Group::kThreads, Group::kUnroll, Group::is_idle;
+  static constexpr bool kIsHeld = false;
 
-  /// True if for_batches() has the next batch in flight while act() has one. That takes registers, and operations that
-  /// fold a chunk several times find it in a cache from the second time on.
-  static constexpr bool kLoadsAhead = kBatchLevels > 0 && requires { Tiling::Op::kFoldsOnce; };
+  __device__ ColumnBatches(const In* in, const Tile& tile) : Group(tile, in), in_(in), tile_(tile) {}
 
-  /// The rows `row`, row + (kThreads << levels_), … of the chunk, of which the first `count` are there.
-  struct Batch {
-    ElementPack packs[kUnroll];
-    unsigned row, count;
-  };
-
-  __device__ ColumnBatches(const In* in, const Tile& tile)
-      : in_(in), tile_(tile), row_(threadIdx.x / Tiling::kLanes) {
-    enter_tile();
-  }
-
-  /// To be called when the tile has become another one.
-  __device__ void enter_tile() {
-    column_ = static_cast<int>(threadIdx.x % Tiling::kLanes * kPack);
-    if constexpr (Tiling::kPhaseMatched) {
-      const In* const row = in_ + (tile_.first + static_cast<Offset>(row_) * tile_.pitch);
-      const unsigned shift = elements_before_alignment<sizeof(ElementPack)>(row);
-      if (shift != 0) column_ += static_cast<int>(shift) - static_cast<int>(kPack);
-    }
-  }
-
+  /// The rows of a chunk that is not the last.
   static __device__ Offset rows_of(const Tile& tile) { return (kElements >> tile.cut_levels) / tile.folds; }
 
   /// Goes to the chunk that begins with row `first`; `reduced` is the number of elements of a column.
@@ -58,9 +27,10 @@ class ColumnBatches {
     first_ = first;
     rows_ = static_cast<unsigned>(left < most ? left : most);
     count_ = elements < kElements ? static_cast<unsigned>(elements) : kElements;
-    const unsigned tiles = rows_ == 0 ? 0 : (rows_ - 1) / (kThreads * kUnroll);
-    levels_ = tiles == 0 ? 0 : 32 - static_cast<unsigned>(__clz(static_cast<int>(tiles)));
-    if constexpr (kHolds) load(held_, 0);
+    if constexpr (kBatchLevels > 0) {
+      const unsigned tiles = rows_ == 0 ? 0 : (rows_ - 1) / (kThreads * kUnroll);
+      levels_ = tiles == 0 ? 0 : 32 - static_cast<unsigned>(__clz(static_cast<int>(tiles)));
+    }
   }
 
   /// The batches of the chunk, which has one at least.
@@ -90,50 +60,37 @@ class ColumnBatches {
     }
   }
 
-  /// Calls act(row, pack) for each of a thread's rows of the chunk.
-  template <class Act>
-  __device__ void for_packs(const Act& act) const {
-    for_batches([&](unsigned, const Batch& batch) {
-#pragma unroll
-      for (unsigned u = 0; u < kUnroll; ++u)
-        if (u < batch.count) act(first_ + batch.row + (u * kThreads << levels_), batch.packs[u]);
-    });
+  /// The first element of the chunk in column e of the thread.
+  __device__ In first(unsigned e) const {
+    const int column = column_ + static_cast<int>(e);
+    if (count_ == 0 || !is_column(column)) return In{};
+    return in_[tile_.first + first_ * tile_.pitch + output_of(column)];
   }
 
-  /// The first of a thread's columns. It may lie before the tile, and so may some of those behind it.
-  __device__ int column() const { return column_; }
-  /// True if none of them is in the tile.
-  __device__ bool is_idle() const { return column_ >= static_cast<int>(tile_.width); }
-
  protected:
+  using Group::is_column, Group::output_of;
+  using Group::row_, Group::column_, Group::first_, Group::count_, Group::levels_;
+
   /// Calls act(number, batch) for the batches of the chunk, in their order.
   template <class Act>
   __device__ void for_batches(const Act& act) const {
-    if constexpr (kHolds) {
-      act(0u, held_);
-    } else {
-      Batch batch;
-      if (kLoadsAhead) load(batch, 0);
+    Batch batch;
+    if (kLoadsAhead) load(batch, 0);
 #pragma unroll 1
-      for (unsigned b = 0; b < batches(); ++b) {
-        Batch next;
-        if (!kLoadsAhead) load(batch, b);
-        else if (b + 1 < batches()) load(next, b + 1);
-        act(b, batch);
-        if (kLoadsAhead) batch = next;
-      }
+    for (unsigned b = 0; b < batches(); ++b) {
+      Batch next;
+      if (!kLoadsAhead) load(batch, b);
+      else if (b + 1 < batches()) load(next, b + 1);
+      act(b, batch);
+      if (kLoadsAhead) batch = next;
     }
   }
 
-  const In* in_;
-  const Tile& tile_;
-  unsigned row_;
-  int column_ = 0;
-  Offset first_ = 0;
-  unsigned rows_ = 0, count_ = 0, levels_ = 0;
-  Batch held_;
-
  private:
+  /// True if for_batches() has the next batch in flight while act() has one. That takes registers, and operations that
+  /// fold a chunk several times find it in a cache from the second time on.
+  static constexpr bool kLoadsAhead = kBatchLevels > 0 && requires { Tiling::Op::kFoldsOnce; };
+
   /// A pack that reaches beyond the array, or whose neighbours do.
   __device__ ElementPack load_singles(Offset row) const {
     ElementPack pack = ElementPack::filled(In{});
@@ -141,11 +98,44 @@ class ColumnBatches {
 #pragma unroll
     for (int e = 0; e < static_cast<int>(kPack); ++e) {
       const int column = column_ + e;
-      if (column >= 0 && column < static_cast<int>(tile_.width) && offset + column < tile_.end)
-        pack.set(static_cast<unsigned>(e), in_[offset + column]);
+      if (is_column(column) && offset + column < tile_.end) pack.set(static_cast<unsigned>(e), in_[offset + column]);
     }
     return pack;
   }
+
+  const In* in_;
+  Tile tile_;
+  unsigned rows_ = 0;
+};
+
+/// A single batch, which stays in registers.
+template <class Tiling>
+class HeldBatch : public ColumnGroup<Tiling, 0> {
+ public:
+  using Group = ColumnGroup<Tiling, 0>;
+  using typename Group::In, typename Group::Batch;
+  static constexpr bool kIsHeld = true;
+
+  __device__ explicit HeldBatch(const Group& chunk) : Group(chunk) {}
+
+  /// Loads the elements of a chunk, whose place enter() takes over. Loads return in the order in which they were
+  /// issued, so what is needed first comes first.
+  __device__ void load(const ColumnBatches<Tiling, 0>& chunk) {
+    unrolled<Group::kPack>([&](unsigned e) { firsts_[e] = chunk.first(e); });
+    chunk.load(batch_, 0);
+  }
+  __device__ void enter(const Group& chunk) { static_cast<Group&>(*this) = chunk; }
+
+  /// The first element of the chunk in column e of the thread.
+  __device__ In first(unsigned e) const { return firsts_[e]; }
+
+ protected:
+  template <class Act>
+  __device__ void for_batches(const Act& act) const { act(0u, batch_); }
+
+ private:
+  Batch batch_;
+  In firsts_[Group::kPack];
 };
 
 }  // namespace hone

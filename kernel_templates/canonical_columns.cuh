@@ -29,7 +29,10 @@ struct CanonicalColumns {
   using State = typename Op::State;
   using Offset = typename Tiling::Offset;
   using Tile = ColumnTile<Tiling>;
-  using Chunk = ColumnChunk<Tiling, kBatchLevels, kIsByChunk<Op> && kBatchLevels == 0>;
+  using Batches = ColumnBatches<Tiling, kBatchLevels>;
+  using Chunk = ColumnChunk<Batches>;
+  using Held = ColumnChunk<HeldBatch<Tiling>>;
+  static constexpr bool kHolds = kIsByChunk<Op> && kBatchLevels == 0;
   static constexpr unsigned kTileColumns = Tiling::kTileColumns;
 
   static __device__ void reduce(const ColumnsArguments& all) {
@@ -46,24 +49,34 @@ struct CanonicalColumns {
         item += gridDim.x;
         if (item >= items) return false;
         work = Work(all, {all, item});
-        chunk.enter_tile();
+        chunk = Chunk(static_cast<const In*>(all.in), work.tile);
       }
       chunk.go_to(work.row(), all.reduced);
       return true;
     };
-    if constexpr (kIsByChunk<Op>) {
-      do {  // no chunks are an empty one
+    if constexpr (kHolds) {
+      Held held(chunk);
+      held.load(chunk);
+      for (bool is_left = true; is_left;) {  // no chunks are an empty one
+        const Place place = work;
+        is_left = go_on();
+        State states[kPackElements];
+        Op::of_chunk(held, states, [&] { if (is_left) held.load(chunk); });
+        held.for_outputs(states, [&](unsigned output, State state) { place.add(all, output, state); });
+        held.enter(chunk);
+      }
+    } else if constexpr (kIsByChunk<Op>) {
+      do {
         State states[kPackElements];
         Op::of_chunk(chunk, states);
-        chunk.for_outputs(kFolds ? work.tile.inner : work.tile.width,
-                          [&](unsigned output, unsigned e) { work.add(all, output, states[e]); });
+        chunk.for_outputs(states, [&](unsigned output, State state) { work.add(all, output, state); });
       } while (go_on());
     } else {
       using Fold = decltype(chunk.template fold_of_tile<State, 2>());
       typename Chunk::template Nodes<State> nodes;
       State values[kPackElements];
       Fold fold = chunk.template fold_of_tile<State, 2>();
-      Work folded = work;
+      Place place = work;
       unsigned number = 0, chunks_before = 0;
       bool is_left = true, ends_chunk = false;
 #pragma unroll 1
@@ -72,7 +85,7 @@ struct CanonicalColumns {
         if (is_left) chunk.load(batch, number);
         if (ends_chunk)
           fold.template fold<Op>(values, chunks_before++ % 2,
-                                 [&](unsigned output, State state) { folded.add(all, output, state); });
+                                 [&](unsigned output, State state) { place.add(all, output, state); });
         if (!is_left) break;
         chunk.template fold_batch<Op>(nodes, values, batch, number,
                                       [&](typename Chunk::Element x, bool is_there, unsigned, unsigned) {
@@ -81,7 +94,7 @@ struct CanonicalColumns {
         ends_chunk = ++number >= chunk.batches();
         if (!ends_chunk) continue;
         fold = chunk.template fold_of_tile<State, 2>();
-        folded = work;
+        place = work;
         number = 0;
         is_left = go_on();
       }
@@ -106,32 +119,14 @@ struct CanonicalColumns {
     }
   };
 
-  /// A tile, a part of its chunks, and the trees of these chunks for each output.
-  struct Work {
-    Tile tile;
+  /// Where the State of a chunk belongs.
+  struct Place {
     State* partials;            ///< of the part, or null
-    unsigned long long output;  ///< the first
-    Offset first, most;         ///< chunks
-    Offset before = 0;          ///< chunks of the part before the current one
+    unsigned long long output;  ///< the first of the tile
+    Offset most;                ///< chunks of the part
+    Offset before = 0;          ///< those before the current one
 
-    __device__ Work(const ColumnsArguments& all, const Item& item)
-        : tile(all, item.slice, item.column, item.part, parts(all), first_row(all, item.part), cut_levels(all)),
-          partials(parts(all) == 1 ? nullptr : partials_in<State>(all.workspace) + item.part),
-          output(item.slice * all.inner + item.column) {
-      const Offset rows = Chunk::rows_of(tile), chunks = (tile.rows + rows - 1) / rows;
-      const Offset span = Offset(1) << all.run_levels;
-      first = parts(all) == 1 ? 0 : (item.part >> cut_levels(all)) * span;
-      most = parts(all) == 1 || chunks - first < span ? chunks - first : span;
-    }
-
-    /// The first row that a part of a chunk has.
-    static __device__ unsigned first_row(const ColumnsArguments& all, unsigned part) {
-      return kCutsChunks ? reversed_bits(part, cut_levels(all)) : 0;
-    }
-    /// The first row of the current chunk.
-    __device__ Offset row() const { return (first + before) * Chunk::rows_of(tile); }
-
-    /// Adds the State of the current chunk of an output.
+    /// Adds the State of the chunk to the tree of an output.
     __device__ void add(const ColumnsArguments& all, unsigned number, State state) const {
       if (!ColumnTree<Op, kLevels, kTileColumns>::push(number, state, static_cast<unsigned long long>(before),
                                                        before + 1 >= most))
@@ -139,6 +134,29 @@ struct CanonicalColumns {
       if (partials != nullptr) partials[(output + number) * parts(all)] = state;
       else Op::write(state, static_cast<Index>(all.reduced), static_cast<Out*>(all.out) + (output + number) * kValues);
     }
+  };
+
+  /// A tile, a part of its chunks, and the current one of these.
+  struct Work : Place {
+    Tile tile;
+    Offset first;  ///< chunk
+
+    __device__ Work(const ColumnsArguments& all, const Item& item)
+        : Place{.partials = parts(all) == 1 ? nullptr : partials_in<State>(all.workspace) + item.part,
+                .output = item.slice * all.inner + item.column},
+          tile(all, item.slice, item.column, item.part, parts(all), first_row(all, item.part), cut_levels(all)) {
+      const Offset rows = Chunk::rows_of(tile), chunks = (tile.rows + rows - 1) / rows;
+      const Offset span = Offset(1) << all.run_levels;
+      first = parts(all) == 1 ? 0 : (item.part >> cut_levels(all)) * span;
+      this->most = parts(all) == 1 || chunks - first < span ? chunks - first : span;
+    }
+
+    /// The first row that a part of a chunk has.
+    static __device__ unsigned first_row(const ColumnsArguments& all, unsigned part) {
+      return kCutsChunks ? reversed_bits(part, cut_levels(all)) : 0;
+    }
+    /// The first row of the current chunk.
+    __device__ Offset row() const { return (first + this->before) * Chunk::rows_of(tile); }
   };
 };
 

@@ -152,7 +152,7 @@ struct Canonical<LogSumExp<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChunk<Acc
   }
 
   template <class Group>
-  static __device__ void of_chunk(const Group& group, State (&states)[Group::kStates]) {
+  static __device__ void of_chunk(const Group& group, State (&states)[Group::kStates], const auto&... done) {
     constexpr unsigned kStates = Group::kStates;
     Acc most[kStates], sum[kStates], from[kStates];
     bool is_summed = false;
@@ -164,7 +164,7 @@ struct Canonical<LogSumExp<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChunk<Acc
     for (unsigned s = 0; s < kStates; ++s) from[s] = origin(most[s]);
     if (!is_summed)
       group.template fold<CanonicalSum<Acc>>(
-          sum, [&](Optional<Acc> x, unsigned s, unsigned) { return weight(x, from[s]); });
+          sum, [&](Optional<Acc> x, unsigned s, unsigned) { return weight(x, from[s]); }, done...);
 #pragma unroll
     for (unsigned s = 0; s < kStates; ++s) states[s] = {most[s], is_nan(most[s]) ? most[s] : sum[s]};
   }

@@ -70,7 +70,7 @@ struct LaneGroup {
   __device__ unsigned count(unsigned) const { return elements; }
 
   template <class Monoid, class T, class Leaf>
-  __device__ void fold(T (&results)[1], const Leaf& leaf) const {
+  __device__ void fold(T (&results)[1], const Leaf& leaf, const auto&...) const {
     T values[kPack];
 #pragma unroll
     for (unsigned e = 0; e < kPack; ++e)

@@ -49,7 +49,7 @@ struct Canonical<FloatingMoments<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChu
   }
 
   template <class Group>
-  static __device__ void of_chunk(const Group& group, State (&states)[Group::kStates]) {
+  static __device__ void of_chunk(const Group& group, State (&states)[Group::kStates], const auto&... done) {
     constexpr unsigned kStates = Group::kStates;
     FirstElement<Acc> firsts[kStates];
     if constexpr (Group::kKnowsFirst && !kIgnoreNan) {
@@ -72,7 +72,7 @@ struct Canonical<FloatingMoments<In_, Acc, Index_, kIgnoreNan>> : CanonicalByChu
     group.template fold<CanonicalSum<Acc>>(squares, [&](Optional<Acc> x, unsigned s, unsigned) {
       const Acc deviation = (x.value - pivot[s]) - mean[s];
       return x.is_there ? rounded_product(deviation, deviation) : -Acc(0);
-    });
+    }, done...);
 #pragma unroll
     for (unsigned s = 0; s < kStates; ++s)
       states[s] = firsts[s].count == 0 ? absent() : of_moments(firsts[s].count, pivot[s], sum[s], squares[s]);

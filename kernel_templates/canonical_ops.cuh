@@ -15,7 +15,9 @@
 //   present(element, is_there) an Optional: the element as an accumulator, unless it is absent
 //   of_chunk(group, States)    the States of the chunks that a group of threads shares, one each of kStates sequences:
 //                              LaneGroup, or the columns of canonical_column_chunk.cuh. All threads get
-//                              fold<Monoid>(results, leaf), the fold of leaf(Optional, sequence, number in the chunk);
+//                              fold<Monoid>(results, leaf), the fold of leaf(Optional, sequence, number in the chunk).
+//                              Of a group that is held, a third argument is called once a thread needs no element any
+//                              more, before threads wait for others;
 //                              unless kIsHeld, each fold reads the elements, and there are
 //                              combine_threads<Monoid>(values), the fold of what threads have, and any(bool), true if
 //                              it is for one of them;

@@ -21,7 +21,9 @@ struct SoftmaxColumnWork {
   using Arguments = SoftmaxColumnsArguments<Acc>;
   using Tiling = ColumnTiling<Weight, kBlockThreads, kBlockThreads / kLanes, Types::kPack, kUnroll, RowStarts::aligned,
                               false>;
-  using Chunk = ColumnChunk<Tiling, kBatchLevels>;
+  using Batches = ColumnBatches<Tiling, kBatchLevels>;
+  static constexpr bool kHolds = kLevels == 0 && kBatchLevels == 0;  ///< all that a tile has
+  using Chunk = ColumnChunk<typename Select<kHolds, HeldBatch<Tiling>, Batches>::type>;
   using Element = typename Chunk::Element;
   static constexpr unsigned kPack = Types::kPack, kThreads = Tiling::kThreadsPerOutput;
   static constexpr unsigned kTileColumns = Tiling::kTileColumns;
@@ -62,8 +64,10 @@ struct SoftmaxColumnWork {
       const unsigned long long column = (number - slice * shape.slice_tiles) * kTileColumns;
       const long long first = part * span, end = all.chunks > 1 && first + span < chunks ? first + span : chunks;
       const Tile tile(shape, slice, column, 0, 1);
-      Chunk chunk(static_cast<const In*>(all.in), tile);
-      if constexpr (kLevels == 0) chunk.go_to(0, shape.reduced);
+      Batches batches(static_cast<const In*>(all.in), tile);
+      batches.go_to(0, shape.reduced);
+      Chunk chunk(batches);
+      if constexpr (kHolds) chunk.load(batches);
       SoftmaxColumnWork work{all,   tile, chunk, folds, part, static_cast<long long>(slice),
                              static_cast<long long>(column), first, end};
       act(work);
@@ -126,7 +130,7 @@ struct SoftmaxColumnWork {
   /// the threads whose numbers are smaller with their bits reversed: folds between threads are in halves.
   template <class Monoid, class Act>
   __device__ void combine_spans(unsigned which, Acc absent, const Act& act) {
-    const unsigned y = threadIdx.x / kLanes, from = __brev(y) / (0x80000000u / kThreads * 2) * kThreadSpans;
+    const unsigned y = chunk.row(), from = __brev(y) / (0x80000000u / kThreads * 2) * kThreadSpans;
     const auto width = static_cast<int>(tile.width);
     Acc values[kPack];
 #pragma unroll

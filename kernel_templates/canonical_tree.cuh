@@ -71,8 +71,8 @@ __device__ typename Op::State fold_leaves(const Leaf& leaf) {
 }
 
 /// In each level of a fold the lanes exchange half of their values with those kMask apart, and go on with the other
-/// half (reduce-scatter); the last kLeft values are exchanged whole.
-template <class Op, unsigned kLeft, unsigned kCount, unsigned kMask, class State, unsigned kAll>
+/// half (reduce-scatter); the last kLeft values are exchanged whole. kLast is the lowest mask.
+template <class Op, unsigned kLeft, unsigned kCount, unsigned kMask, unsigned kLast = 1, class State, unsigned kAll>
 __device__ void scatter_lanes(State (&values)[kAll]) {
   constexpr unsigned kKept = kCount > kLeft ? kCount / 2 : kLeft;
   const bool is_upper = (threadIdx.x & kMask) != 0;
@@ -81,7 +81,7 @@ __device__ void scatter_lanes(State (&values)[kAll]) {
     const State low = values[i], high = values[i + kCount - kKept];
     values[i] = Op::combine(is_upper ? high : low, shuffle_xor(is_upper ? low : high, kMask));
   }
-  if constexpr (kMask > 1) scatter_lanes<Op, kLeft, kKept, kMask / 2>(values);
+  if constexpr (kMask > kLast) scatter_lanes<Op, kLeft, kKept, kMask / 2, kLast>(values);
 }
 
 /// Folds kChunks chunks between the lanes of a warp, or of each kLanes of its lanes, and then combines them in their

@@ -24,6 +24,7 @@ constexpr std::int64_t kSpansOfBlock = 4;
 constexpr std::int64_t kFewChunks = 256;
 
 constexpr std::int64_t kLeastRowBytes = 128;    ///< a memory transaction
+constexpr std::int64_t kLeastHeldRowBytes = 64;  ///< two sectors: wider tiles have chunks that no block holds
 constexpr std::int64_t kMostStateBytes = 64;    ///< of a thread's columns, which has several nodes of each
 
 /// A thread has few columns where their chunks take many registers. logsumexp of 8192 × 8192 took 56.9 µs of f16 and
@@ -32,6 +33,7 @@ constexpr std::int64_t kMostStateBytes = 64;    ///< of a thread's columns, whic
 constexpr std::int64_t kColumnsOfLogsumexp = 2;
 constexpr std::int64_t kBytesOfMoments = 8;  ///< of a row
 constexpr std::int64_t kMostPackBytes = 128;    ///< in a thread's registers: packs that it loads at once
+constexpr std::int64_t kMostHeldBytes = 256;     ///< the same, where they are a chunk that it holds
 constexpr std::int64_t kMostNodeBytes = 192;    ///< the same, of the nodes of its batches
 
 bool is_logsumexp(const Problem& problem) { return reduce_spec_of(problem).op == ReduceOp::logsumexp; }
@@ -53,16 +55,22 @@ struct View : PolicyView<CanonicalColumns> {
   std::int64_t batches_at_once = is_logsumexp(problem) && batch_levels > 0 ? 2 : 1;  ///< kLoadsAhead
 };
 
-constexpr std::array<PruneRule<View>, 12> kRules{{
+constexpr std::array<PruneRule<View>, 13> kRules{{
     {"launch bounds were not tried here", kNotMeasured,
      [](const View& v) { return v.min_blocks != MinBlocks::unset; }},
     {"blocks of 1024 threads leave each too few registers",
      "logsumexp of 8192 × 8192 f16 took 512 threads 68.3 µs, 1024 85.8 (H200, CUDA 13.0, 2026-11-29)",
      [](const View& v) { return is_by_chunk(v.problem) && v.block_threads > 512; }},
     {"the rows of a tile are not worth a memory transaction", kNotMeasured,
-     [](const View& v) { return v.columns * v.element + kMaxAlignment < kLeastRowBytes; }},
+     [](const View& v) {
+       return v.columns * v.element + kMaxAlignment < (v.holds_chunks() ? kLeastHeldRowBytes : kLeastRowBytes);
+     }},
+    {"so many packs take too many registers, unless they are a chunk that a block holds", kNotMeasured,
+     [](const View& v) { return v.unroll > 16 && !v.holds_chunks(); }},
     {"a thread's packs do not fit the registers", kNotMeasured,
-     [](const View& v) { return v.batches_at_once * v.unroll * v.pack_bytes > kMostPackBytes; }},
+     [](const View& v) {
+       return v.batches_at_once * v.unroll * v.pack_bytes > (v.holds_chunks() ? kMostHeldBytes : kMostPackBytes);
+     }},
     {"the nodes of a thread's batches do not fit the registers", kNotMeasured,
      [](const View& v) {
        const std::int64_t node = is_by_chunk(v.problem) ? v.accumulator_bytes() : v.state;
@@ -104,7 +112,13 @@ std::int64_t CanonicalColumns::smem_bytes() const {
   const ReduceSpec spec = reduce_spec_of(problem);
   const std::int64_t acc = accumulator_bytes();
   const bool finds_first = spec.op == ReduceOp::mean_variance && spec.nan == NanPolicy::ignore;
-  return (threads_per_column + 1) * columns * (acc + (finds_first ? acc + 8 : 0)) + nodes;
+  return (rows_of_states() + 1) * columns * (acc + (finds_first ? acc + 8 : 0)) + nodes;
+}
+
+std::int64_t CanonicalColumns::rows_of_states() const {
+  const std::int64_t of_warp = at_least_one(32 / lanes()), apart = threads_per_column / of_warp;
+  const bool shifts = is_phase_matched && pack_elements > 1;
+  return shifts && apart % pack_elements != 0 ? threads_per_column : apart;
 }
 
 Reason CanonicalColumns::is_valid(const DeviceFacts& facts) const {

@@ -26,6 +26,8 @@ struct CanonicalColumns : ColumnsLayout {
   std::int64_t accumulator_bytes() const {
     return static_cast<std::int64_t>(info(reduce_spec_of(problem).accumulator_dtype()).size_bytes);
   }
+  /// True if a chunk stays in the registers of a block.
+  bool holds_chunks() const { return is_by_chunk(problem) && batch_levels == 0; }
   std::int64_t smem_bytes() const;
 
   Reason is_valid(const DeviceFacts& facts) const;
@@ -37,6 +39,8 @@ struct CanonicalColumns : ColumnsLayout {
   static Reason prune(const ProblemClass& problem_class, const Policy& policy, const DeviceFacts& facts);
 
  private:
+  /// kLeft of ColumnThreads, for operations by chunk.
+  std::int64_t rows_of_states() const;
   Spans spans(std::int64_t max_blocks) const;
 };
 

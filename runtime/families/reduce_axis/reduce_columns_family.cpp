@@ -178,11 +178,12 @@ constexpr std::array<PruneRule<View>, 5> kBoundsRules{{
 }};
 
 constexpr std::array<PruneRule<View>, 2> kStagedRules{{
-    {"16 packs of a thread are too many for a staged tile", kNotMeasured, [](const View& v) { return v.unroll == 16; }},
+    {"16 packs of a thread are too many for a staged tile", kNotMeasured, [](const View& v) { return v.unroll >= 16; }},
     {"one slice is not worth a copy", kNotMeasured, [](const View& v) { return v.axis.outer < 2; }},
 }};
 
-constexpr std::array<PruneRule<View>, 12> kDirectRules{{
+constexpr std::array<PruneRule<View>, 13> kDirectRules{{
+    {"so many packs do not fit the registers", kNotMeasured, [](const View& v) { return v.unroll > 16; }},
     {"the pairs of a thread's packs do not fit the registers", "247 times as slow (H100, prune_rules)",
      [](const View& v) { return v.staging == Staging::shifted && 2 * v.unroll * v.pack_bytes > 8 * kMaxAlignment; }},
     {"the states of a tile's columns leave shared memory for too few blocks", kNotMeasured,
@@ -221,7 +222,7 @@ const ParameterSpace& ColumnsPolicy::space() {
   static const auto& space = never_destroyed(space_of<P>(
       PolicyField{&P::block_threads, ordinal("block_threads", {128, 256, 512, 1024})},
       PolicyField{&P::threads_per_column, ordinal("threads_per_column", {1, 2, 4, 8, 16, 32, 64})},
-      PolicyField{&P::unroll, ordinal("unroll", {2, 4, 8, 16})},
+      PolicyField{&P::unroll, ordinal("unroll", {2, 4, 8, 16, 32})},
       PolicyField{&P::scope, scope_parameter({Scope::block, Scope::grid})},
       PolicyField{
           &P::staging,

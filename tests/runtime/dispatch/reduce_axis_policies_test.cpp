@@ -20,6 +20,7 @@
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce_axis/axis_family.h"
+#include "runtime/families/reduce_axis/canonical_columns.h"
 #include "runtime/measure/workload.h"
 #include "tests/runtime/support/allowed_policies.h"
 #include "tests/runtime/support/device_fixture.h"
@@ -53,7 +54,9 @@ class ReduceAxisPolicies : public DeviceTest {
     const DeviceBuffer workspace = make_workspaces(device_, 1);
     const int cluster = family.shape(problem, policy).cluster_blocks;
     std::vector<Problem> problems = family.verifier().verified_problems(problem);
-    std::erase_if(problems, [&](const Problem& one) { return !family.refuse(one).empty(); });
+    std::erase_if(problems, [&](const Problem& one) {
+      return !family.refuse(one).empty() || !family.is_served_by(one, policy, unit);
+    });
     ASSERT_EQ(verify_in_grids(*device_, workload, policy, code.module, problems, {cluster * 3, most_blocks},
                               workspace.data()),
               "");
@@ -130,6 +133,35 @@ TEST_F(ReduceAxisPolicies, ReproducibleColumnsHaveTheBitsOfTheDefinition) {
         const std::vector<Policy> policies = policies_of(problem);
         ASSERT_FALSE(policies.empty()) << to_string(problem);
         verify(problem, policies[turn * 131 % policies.size()]);
+      }
+}
+
+/// Chunks that the threads of a block hold while they fold them: several to a block, whose last is short, of one tile
+/// and of several, by blocks that share columns and that do not, of rows that are folded and that begin anywhere.
+TEST_F(ReduceAxisPolicies, BlocksMayHoldChunksOfColumns) {
+  std::size_t turn = 0;
+  for (const ReduceOp op : {ReduceOp::mean_variance, ReduceOp::logsumexp})
+    for (const DType dtype : {DType::f16, DType::f32, DType::f64})
+      for (const NanPolicy nan : {NanPolicy::propagate, NanPolicy::ignore}) {
+        const ReduceSpec spec{.op = op, .dtype = dtype, .nan = nan, .numerics = Numerics::reproducible};
+        const auto size = static_cast<std::uint32_t>(info(dtype).size_bytes);
+        const auto chunk = static_cast<std::int32_t>(2048 / size);
+        const auto shapes =
+            std::to_array<std::pair<ColumnsShape, std::uint32_t>>({{{1, 4 * chunk + 5, 96}, kMaxAlignment},
+                                                                   {{1, 5 * chunk, 131}, 1},
+                                                                   {{3, 2 * chunk + 77, 70, 81}, 1},
+                                                                   {{2, 9 * chunk - 1, 3}, kMaxAlignment}});
+        for (const auto& [shape, alignment] : shapes) {
+          const ColumnsPolicy policy{.block_threads = turn % 2 == 0 ? 256 : 128,
+                                     .threads_per_column = chunk / (size == 8 ? 16 : 32),
+                                     .unroll = size == 8 ? 16 : 32,
+                                     .scope = turn % 3 == 0 ? Scope::grid : Scope::block};
+          if (!test::in_share(turn++)) continue;
+          const Problem problem = reduce_columns_problem(spec, shape, std::max(alignment, size));
+          ASSERT_EQ(refusal_of(problem), "");
+          ASSERT_TRUE(CanonicalColumns(problem, Policy::of(policy)).holds_chunks()) << to_string(problem);
+          verify(problem, Policy::of(policy));
+        }
       }
 }
 
