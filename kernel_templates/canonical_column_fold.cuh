@@ -14,12 +14,14 @@ template <class Tiling>
 struct ColumnThreads {
   static constexpr unsigned kLanes = Tiling::kLanes, kPack = Tiling::kPackElements;
   static constexpr unsigned kThreads = Tiling::kThreadsPerOutput;
+  /// The threads of a column in a warp; their rows are kApart apart.
   static constexpr unsigned kOfWarp =
       kIsByChunk<typename Tiling::Op> && kLanes < kWarpThreads ? kWarpThreads / kLanes : 1;
   static constexpr unsigned kApart = kThreads / kOfWarp;
-  static constexpr bool kShuffles = kOfWarp > 1 && (!Tiling::kPhaseMatched || kApart % kPack == 0);
-  static constexpr unsigned kLeft = kShuffles ? kApart : kThreads;  ///< values of a column after the shuffles
+  /// Threads whose rows are a multiple of this apart have the same columns.
   static constexpr unsigned kAlike = Tiling::kPhaseMatched ? kPack : 1;
+  static constexpr bool kShuffles = kOfWarp > 1 && kApart % kAlike == 0;
+  static constexpr unsigned kLeft = kShuffles ? kApart : kThreads;    ///< values of a column after the shuffles
   static constexpr bool kHaveOneOutput = kPack * kAlike <= kThreads;  ///< at most, by row_of_output()
 
   /// The first row of the current thread.
