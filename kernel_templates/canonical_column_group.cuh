@@ -12,8 +12,8 @@
 
 namespace hone {
 
-/// What a thread needs to know of the chunk, and of the tile, once it has the elements. A thread takes the chunk in at
-/// most 2^kBatchLevels batches.
+/// It has what a thread needs to know of the chunk, and of the tile, once the elements are there. A thread takes the
+/// chunk in at most 2^kBatchLevels batches.
 template <class Tiling, unsigned kBatchLevels>
 class ColumnGroup {
  public:
@@ -63,7 +63,7 @@ class ColumnGroup {
     }
   }
 
-  // Of a group of canonical_group.cuh.
+  // These are what canonical_group.cuh asks of a group.
   __device__ unsigned count(unsigned) const { return count_; }
   template <class Monoid, class T>
   __device__ void combine_threads(T (&values)[kPack]) const {
