@@ -13,7 +13,7 @@
 #pragma once
 
 #include "canonical_column_chunk.cuh"
-#include "canonical_exponentials.cuh"
+#include "canonical_logsumexp.cuh"
 #include "canonical_moments.cuh"
 #include "grid.cuh"
 

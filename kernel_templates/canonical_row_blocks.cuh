@@ -10,7 +10,7 @@
 
 #include "canonical_block.cuh"
 #include "canonical_chunks.cuh"
-#include "canonical_exponentials.cuh"
+#include "canonical_logsumexp.cuh"
 #include "canonical_moments.cuh"
 #include "grid.cuh"
 #include "row_results.cuh"

@@ -8,7 +8,7 @@
 // elements.
 #pragma once
 
-#include "canonical_exponentials.cuh"
+#include "canonical_logsumexp.cuh"
 #include "canonical_moments.cuh"
 #include "grid.cuh"
 #include "pack_range.cuh"

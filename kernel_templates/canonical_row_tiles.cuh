@@ -7,7 +7,7 @@
 // of a tile have at most kTileElements elements.
 #pragma once
 
-#include "canonical_exponentials.cuh"
+#include "canonical_logsumexp.cuh"
 #include "canonical_moments.cuh"
 #include "grid.cuh"
 #include "row_results.cuh"

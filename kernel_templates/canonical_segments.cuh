@@ -6,7 +6,7 @@
 
 #include "canonical_block.cuh"
 #include "canonical_chunks.cuh"
-#include "canonical_exponentials.cuh"
+#include "canonical_logsumexp.cuh"
 #include "canonical_moments.cuh"
 #include "segments.cuh"
 

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "canonical_chunks.cuh"
-#include "canonical_exponentials.cuh"
+#include "canonical_logsumexp.cuh"
 #include "canonical_moments.cuh"
 #include "canonical_softmax_ops.cuh"
 #include "combine.cuh"

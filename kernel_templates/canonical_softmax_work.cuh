@@ -65,7 +65,7 @@ struct SoftmaxColumnWork {
       const long long first = part * span, end = all.chunks > 1 && first + span < chunks ? first + span : chunks;
       const Tile tile(shape, slice, column, 0, 1);
       Batches batches(static_cast<const In*>(all.in), tile);
-      batches.go_to(0, shape.reduced);
+      if constexpr (kLevels == 0) batches.go_to(0, shape.reduced);
       Chunk chunk(batches);
       if constexpr (kHolds) chunk.load(batches);
       SoftmaxColumnWork work{all,   tile, chunk, folds, part, static_cast<long long>(slice),

@@ -7,8 +7,8 @@
 // Constraints: kBlockThreads is a multiple of 32; all.levels is above the level of any node, and at most 32.
 #pragma once
 
-#include "canonical_exponentials.cuh"
 #include "canonical_group.cuh"
+#include "canonical_logsumexp.cuh"
 #include "canonical_moments.cuh"
 #include "grid.cuh"
 #include "shard_nodes.cuh"

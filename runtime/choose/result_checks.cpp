@@ -20,11 +20,16 @@ std::int64_t halved(std::int64_t extent) {
 
 }  // namespace
 
-std::vector<ResultCheck> result_checks(const Problem& problem, const Policy& policy, const Unit& unit) {
+std::vector<Problem> checked_problems(const Problem& problem, const Policy& policy, const Unit& unit) {
   std::vector<Problem> problems = problem.family->verifier().verified_problems(problem);
   std::erase_if(problems, [&](const Problem& each) {
     return !refusal_of(each).empty() || !each.family->is_served_by(each, policy, unit);
   });
+  return problems;
+}
+
+std::vector<ResultCheck> result_checks(const Problem& problem, const Policy& policy, const Unit& unit) {
+  const std::vector<Problem> problems = checked_problems(problem, policy, unit);
   std::vector<ResultCheck> checks;
   for (std::size_t kind = 0, found = 1; found > 0; ++kind) {
     found = 0;

@@ -15,9 +15,12 @@ struct ResultCheck {
   std::string_view kind;  ///< as long as the family
 };
 
-/// The verified problems of the family, each with all its kinds of input: first each with its first kind, then each
-/// with its second, so that what comes first has the most variety. What the family refuses is left out, and what is of
-/// a class that `unit`, the code of `policy`, does not serve.
+/// The verified problems of the family, but for those that it refuses, and those of a class that `unit`, the code of
+/// `policy`, does not serve.
+std::vector<Problem> checked_problems(const Problem& problem, const Policy& policy, const Unit& unit);
+
+/// These problems, each with all its kinds of input: first each with its first kind, then each with its second, so that
+/// what comes first has the most variety.
 std::vector<ResultCheck> result_checks(const Problem& problem, const Policy& policy, const Unit& unit);
 
 /// `problem` with halved extents, odd ones odd and even ones even, until it is so small that its results are checked in

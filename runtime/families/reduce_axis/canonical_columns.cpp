@@ -23,18 +23,18 @@ constexpr std::int64_t kSpansOfBlock = 4;
 /// (H200, CUDA 13.0, graphs, 2026-11-29).
 constexpr std::int64_t kFewChunks = 256;
 
-constexpr std::int64_t kLeastRowBytes = 128;    ///< a memory transaction
+constexpr std::int64_t kLeastRowBytes = 128;     ///< a memory transaction
 constexpr std::int64_t kLeastHeldRowBytes = 64;  ///< two sectors: wider tiles have chunks that no block holds
-constexpr std::int64_t kMostStateBytes = 64;    ///< of a thread's columns, which has several nodes of each
+constexpr std::int64_t kMostStateBytes = 64;     ///< of a thread's columns, which has several nodes of each
 
 /// A thread has few columns where their chunks take many registers. logsumexp of 8192 × 8192 took 56.9 µs of f16 and
 /// 77.3 of f32 with two columns, 61.0 and 84.5 with four; mean and variance 71.0 and 92.9 with two, 66.2 and 105.4 with
 /// four (H200, CUDA 13.0, 2026-11-29).
 constexpr std::int64_t kColumnsOfLogsumexp = 2;
-constexpr std::int64_t kBytesOfMoments = 8;  ///< of a row
-constexpr std::int64_t kMostPackBytes = 128;    ///< in a thread's registers: packs that it loads at once
+constexpr std::int64_t kBytesOfMoments = 8;      ///< of a row
+constexpr std::int64_t kMostPackBytes = 128;     ///< in a thread's registers: packs that it loads at once
 constexpr std::int64_t kMostHeldBytes = 256;     ///< the same, where they are a chunk that it holds
-constexpr std::int64_t kMostNodeBytes = 192;    ///< the same, of the nodes of its batches
+constexpr std::int64_t kMostNodeBytes = 192;     ///< the same, of the nodes of its batches
 
 bool is_logsumexp(const Problem& problem) { return reduce_spec_of(problem).op == ReduceOp::logsumexp; }
 
@@ -117,8 +117,7 @@ std::int64_t CanonicalColumns::smem_bytes() const {
 
 std::int64_t CanonicalColumns::rows_of_states() const {
   const std::int64_t of_warp = at_least_one(32 / lanes()), apart = threads_per_column / of_warp;
-  const bool shifts = is_phase_matched && pack_elements > 1;
-  return shifts && apart % pack_elements != 0 ? threads_per_column : apart;
+  return is_phase_matched && apart % pack_elements != 0 ? threads_per_column : apart;
 }
 
 Reason CanonicalColumns::is_valid(const DeviceFacts& facts) const {

@@ -17,6 +17,7 @@
 #include <hone/reduce_axis.h>
 
 #include "runtime/choose/compiled.h"
+#include "runtime/choose/result_checks.h"
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/counts.h"
 #include "runtime/families/reduce_axis/axis_family.h"
@@ -53,12 +54,8 @@ class ReduceAxisPolicies : public DeviceTest {
     Workload workload(device_, problem, nullptr);
     const DeviceBuffer workspace = make_workspaces(device_, 1);
     const int cluster = family.shape(problem, policy).cluster_blocks;
-    std::vector<Problem> problems = family.verifier().verified_problems(problem);
-    std::erase_if(problems, [&](const Problem& one) {
-      return !family.refuse(one).empty() || !family.is_served_by(one, policy, unit);
-    });
-    ASSERT_EQ(verify_in_grids(*device_, workload, policy, code.module, problems, {cluster * 3, most_blocks},
-                              workspace.data()),
+    ASSERT_EQ(verify_in_grids(*device_, workload, policy, code.module, checked_problems(problem, policy, unit),
+                              {cluster * 3, most_blocks}, workspace.data()),
               "");
   }
 };
