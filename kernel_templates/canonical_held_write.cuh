@@ -44,10 +44,8 @@ struct CanonicalHeldWrite {
     InPack some[kPacks];
     unrolled<kPacks>([&](unsigned u) { some[u] = chunk.load(p + u * kBlockThreads); });
     weight.powers.turn(some);
-    unrolled<kPacks>([&](unsigned u) {
-      store_streaming(reinterpret_cast<OutPack*>(chunk.results()) + (p + u * kBlockThreads),
-                      weight.results(some[u], norm));
-    });
+    OutPack* const to = reinterpret_cast<OutPack*>(chunk.results()) + p;
+    unrolled<kPacks>([&](unsigned u) { store_streaming(to + u * kBlockThreads, weight.results(some[u], norm)); });
   }
 };
 

@@ -1,4 +1,7 @@
-// HeldCopies: the bulk copies by which one thread of a block of row_held.cuh fills its rings.
+// HeldCopies: the bulk copies by which two threads of a block of row_held.cuh fill its rings.
+//
+// If the first chunks of a part pass, one of them copies those that are held, and the other those that pass: a copy
+// that waits for its slot would keep others whose slots are free.
 #pragma once
 
 #include "held_parts.cuh"
@@ -12,9 +15,14 @@ struct HeldCopies : HeldParts<Kernel, Roles_> {
   using typename Parts::Slot;
   using Parts::arguments, Parts::rows, Parts::shared;
 
-  __device__ void load_rows() const {
-    if constexpr (Roles::kPassFirst) load_passing_first();
-    else load_passing_last();
+  /// Called by a thread of each of the warps that load.
+  __device__ void load_rows(unsigned warp) const {
+    if constexpr (!Roles::kPassFirst) {
+      if (warp == 0) load_passing_last();
+    } else {
+      if (warp == 0) load_held();
+      else load_passing();
+    }
   }
 
  private:
@@ -66,58 +74,54 @@ struct HeldCopies : HeldParts<Kernel, Roles_> {
     }
   }
 
-  /// A few chunks that are held are in flight, and those that pass. Second copies of row r − 1 for which there are free
-  /// slots come before the chunks of row r that are held, whose slots are free when those of row r − 1 are written. Those
-  /// of the first row are free at once, and another group adds them up meanwhile.
-  __device__ void load_passing_first() const {
-    Copies copies{*this};
-    const unsigned count = this->passing_chunks();
-    const unsigned late = count > arguments.passing_slots ? count - arguments.passing_slots : 0;
+  /// A few of them are in flight. Slots are free when the row before is written.
+  __device__ void load_held() const {
+    const unsigned long long last_use = last_use_policy();
+    Slot held{.phase = 1}, landing;
+    unsigned in_flight = 0;
 #pragma unroll 1
-    for (unsigned r = 0; r < rows + (count > 0 ? 1 : 0); ++r) {
-      const bool is_row = r < rows;
-      const Part part = this->part(is_row ? r : 0, 0), before = this->part(r > 0 ? r - 1 : 0, 0);
-      unsigned next = count;  // of the chunks that are held
+    for (unsigned r = 0; r < rows; ++r) {
+      const Part part = this->part(r, 0);
 #pragma unroll 1
-      for (unsigned c = 0; is_row && c < count; ++c) {
-        copies.template pass<false>(part, c);
-        if (r == 0 && c + 1 >= arguments.passing_slots && next < arguments.chunks) copies.hold(part, next++);
-        if constexpr (Roles::kAhead > 0) {
-          if (r > 0 && c < Roles::kAhead && next + c < arguments.chunks) fetch_to_l2(part, next + c);
+      for (unsigned c = this->passing_chunks(); c < arguments.chunks; ++c) {
+        if (in_flight == arguments.lag) {
+          wait_for_phase(shared.landed + landing.number, landing.phase);
+          landing.advance(arguments.slots);
+        } else {
+          ++in_flight;
         }
+        start(part, c, false, held.number, held.phase, last_use);
+        held.advance(arguments.slots);
       }
-      unsigned again = r > 0 ? count : 0;
-#pragma unroll 1
-      while (again > late) copies.template pass<true>(before, --again);
-#pragma unroll 1
-      while (is_row && next < arguments.chunks) copies.hold(part, next++);
-#pragma unroll 1
-      while (again > 0) copies.template pass<true>(before, --again);
     }
   }
 
-  struct Copies {
-    const HeldCopies& all;
-    Slot held{.phase = 1}, passing{.phase = 1}, landing;
-    unsigned in_flight = 0;
-    unsigned long long last_use = last_use_policy(), reuse = reuse_policy();
-
-    __device__ void hold(const Part& part, unsigned c) {
-      if (in_flight == all.arguments.lag) {
-        wait_for_phase(all.shared.landed + landing.number, landing.phase);
-        landing.advance(all.arguments.slots);
-      } else {
-        ++in_flight;
+  /// The first copies of row r, to slots that are free when row r − 2 is written, and then the second ones of row
+  /// r − 1, the last chunk first, to slots that are free when these chunks of row r are added up.
+  __device__ void load_passing() const {
+    const unsigned long long last_use = last_use_policy(), reuse = reuse_policy();
+    const unsigned count = this->passing_chunks();
+    Slot passing{.phase = 1};
+    const auto pass = [&](const Part& part, unsigned c, bool is_again) {
+      start(part, c, is_again, arguments.slots + passing.number, passing.phase, is_again ? last_use : reuse);
+      passing.advance(arguments.passing_slots);
+    };
+#pragma unroll 1
+    for (unsigned r = 0; count > 0 && r <= rows; ++r) {
+      if (r < rows) {
+        const Part part = this->part(r, 0);
+#pragma unroll 1
+        for (unsigned c = 0; c < count; ++c) {
+          pass(part, c, false);
+          if (r > 0 && c < Roles::kAhead && count + c < arguments.chunks) fetch_to_l2(part, count + c);
+        }
       }
-      all.start(part, c, false, held.number, held.phase, last_use);
-      held.advance(all.arguments.slots);
+      if (r == 0) continue;
+      const Part before = this->part(r - 1, 0);
+#pragma unroll 1
+      for (unsigned c = count; c-- > 0;) pass(before, c, true);
     }
-    template <bool kIsAgain>
-    __device__ void pass(const Part& part, unsigned c) {
-      all.start(part, c, kIsAgain, all.arguments.slots + passing.number, passing.phase, kIsAgain ? last_use : reuse);
-      passing.advance(all.arguments.passing_slots);
-    }
-  };
+  }
 
   __device__ Index begin_of(const Part& part, unsigned c) const { return part.begin + c * arguments.slot_packs; }
   __device__ Index end_of(const Part& part, unsigned c) const {

@@ -19,12 +19,14 @@ namespace hone {
 /// ones, not its last (row_held.cuh). kAhead_: chunks of a part that are fetched to L2 before the ring has room.
 template <unsigned kThreads_, unsigned kTurns_, bool kPassFirst_, unsigned kAhead_ = 0>
 struct HeldRoles {
-  static constexpr unsigned kCombiningWarps = 4, kThreads = kThreads_, kTurns = kTurns_, kAhead = kAhead_;
+  static constexpr unsigned kLoadingWarps = 2, kCombiningWarps = 4;
+  static constexpr unsigned kThreads = kThreads_, kTurns = kTurns_, kAhead = kAhead_;
   static constexpr bool kPassFirst = kPassFirst_;
   static_assert(!kPassFirst || kTurns == 1);
-  static constexpr unsigned kEven = (kThreads / 32 - 2 - kCombiningWarps) / (2 * kTurns);
+  static constexpr unsigned kFirstSum = kLoadingWarps + 1 + kCombiningWarps;
+  static constexpr unsigned kEven = (kThreads / 32 - kFirstSum) / (2 * kTurns);
   static constexpr unsigned kGroupWarps = kEven < 8 ? kEven : kEven / 4 * 4;  ///< an SM has four schedulers
-  static constexpr unsigned kFirstSum = 2 + kCombiningWarps, kFirstWrite = kFirstSum + kTurns * kGroupWarps;
+  static constexpr unsigned kFirstWrite = kFirstSum + kTurns * kGroupWarps;
   static constexpr unsigned kEnd = kFirstWrite + kTurns * kGroupWarps;  ///< warps behind have no role
   static constexpr unsigned kGroupThreads = kGroupWarps * 32;
 };
@@ -65,7 +67,7 @@ struct HeldParts {
     Words<typename Kernel::Order::Share> of_helper[Roles::kPassFirst ? Roles::kGroupWarps : 1];  ///< of row 0
     Words<typename Kernel::Order::Share> of_block[Kernel::Order::kKeepsShares ? kMostRows : 1];
     Words<State> of_row[kMostRows];
-    unsigned long long cleared;  ///< by all warps but the one that loads: the States of the block
+    unsigned long long cleared;  ///< by all warps but those that load: the States of the block
     unsigned long long started;  ///< all blocks have cleared theirs
     unsigned long long gathered;  ///< all nodes of a row are there
     unsigned long long helped;  ///< the group that writes has added up its chunks of row 0 (HeldPair)
@@ -139,7 +141,7 @@ struct HeldParts {
       init_mbarrier(shared.combined + i, 2);  // the warp that combines, and the one that publishes
     }
     if (i == 0) {
-      init_mbarrier(&shared.cleared, Roles::kThreads / kWarpThreads - 1);
+      init_mbarrier(&shared.cleared, Roles::kThreads / kWarpThreads - Roles::kLoadingWarps);
       init_mbarrier(&shared.started, 1);
       init_mbarrier(&shared.gathered, Roles::kCombiningWarps);
       init_mbarrier(&shared.helped, Roles::kGroupWarps);

@@ -22,12 +22,12 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
     return partials_in<TaggedState<State>>(arguments.workspace) + place * Order::states_of_row(all);
   }
 
-  /// Called by all warps but the one that loads, which has copies in flight meanwhile.
+  /// Called by all warps but those that load, which have copies in flight meanwhile.
   __device__ void clear_states() const {
+    constexpr unsigned kLoading = Roles::kLoadingWarps * kWarpThreads;
     const auto own = Order::states_of_part(all);
 #pragma unroll 1
-    for (unsigned i = threadIdx.x - kWarpThreads; i < own.count * (kRing + kAgainRows);
-         i += Roles::kThreads - kWarpThreads)
+    for (unsigned i = threadIdx.x - kLoading; i < own.count * (kRing + kAgainRows); i += Roles::kThreads - kLoading)
       states(i / own.count)[own.first + i % own.count].clear();
     __syncwarp();
     if (threadIdx.x % kWarpThreads == 0) arrive(&shared.cleared);

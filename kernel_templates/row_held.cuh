@@ -5,7 +5,7 @@
 // ring in dynamic shared memory holds several: those of the row that is being written, and as many of the next rows as
 // there is room for. So loads are in flight while blocks wait for each other. The warps of a block have roles:
 //
-//   loads      one thread starts bulk copies into chunks of the ring that are free
+//   loads      threads of two warps start bulk copies into chunks of the ring that are free
 //   sums       a group of warps adds up chunks that have landed; each warp has a State of the block's part
 //   publishes  a warp publishes the State of the part, or those of its runs of chunks
 //   combines   four warps, which take turns, or share rows that have many States, wait for the States of all blocks and
@@ -38,7 +38,7 @@
 // The warp that publishes waits for no other row: the State of the next one would be late. A State is published with a
 // tag, the row, so that neither side needs a fence, which would wait for the stores of results that are in flight.
 //
-// All warps but the one that loads clear the tags of earlier launches first. Word 1 of the workspace header counts the
+// All warps but those that load clear the tags of earlier launches first. Word 1 of the workspace header counts the
 // blocks that have, and nobody looks for a tag before all have. Word 0 is the ticket of the last block that has seen
 // that, which sets word 1 back.
 //
@@ -131,13 +131,13 @@ struct RowHeld : HeldGroups<Kernel, Roles, kTile> {
     pdl_release_then_wait();
     __syncthreads();
     const unsigned warp = threadIdx.x / kWarpThreads, lane = threadIdx.x % kWarpThreads;
-    if (warp != 0) held.clear_states();
-    if (warp == 0) {
-      if (lane == 0) held.load_rows();
-    } else if (warp == 1) {
+    if (warp >= Roles::kLoadingWarps) held.clear_states();
+    if (warp < Roles::kLoadingWarps) {
+      if (lane == 0) held.load_rows(warp);
+    } else if (warp == Roles::kLoadingWarps) {
       held.publish_rows(lane);
     } else if (warp < Roles::kFirstSum) {
-      held.combine_rows(warp - 2, lane);
+      held.combine_rows(warp - Roles::kLoadingWarps - 1, lane);
     } else if (warp < Roles::kEnd) {
       const bool is_sum = warp < Roles::kFirstWrite;
       const unsigned of_kind = warp - (is_sum ? Roles::kFirstSum : Roles::kFirstWrite);

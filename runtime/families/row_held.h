@@ -88,8 +88,8 @@ struct HeldRows {
   static constexpr std::int64_t kMostRingsPassFirst = 192;
 
   /// Where L2 has room for that, the first chunks of the next row that will be held are fetched to it while blocks wait
-  /// for each other: reproducible softmax of 4 rows of 2^24 f16 takes 96.0 µs so, and 97.1 without; of f32, 193.8 and
-  /// 190.9 (H200, CUDA 13.0, 2026-11-29, one launch after the other).
+  /// for each other: reproducible softmax of 4 rows of 2^24 f16 takes 93.9 µs so, with five chunks 94.2, and 96.4
+  /// without (2026-11-30); of f32, 193.8 and 190.9 without (H200, CUDA 13.0, 2026-11-29, one launch after the other).
   static constexpr int kFetchedAhead = 3;
 
   /// The loads that a block has in flight where no chunks pass.
@@ -125,11 +125,11 @@ struct HeldRows {
   std::int64_t held_slots = slots - passing_slots;
   std::int64_t held_chunks = std::min(held_slots, chunks);
 
-  /// Copies in flight; where the first chunks of a part pass, those of chunks that are held, besides what passes. With
-  /// two of these, reproducible softmax of 4 rows of 2^24 f16 takes 97.5 µs, with three 99.3, with one 104 (H200, CUDA
-  /// 13.0, 2026-11-29, one launch after the other).
+  /// Copies in flight; where the first chunks of a part pass, those of chunks that are held, besides what passes: with
+  /// three of these, reproducible softmax of 4 rows of 2^24 f16 takes 93.5 µs and fast 89.2, with two 93.9 and 91.8
+  /// (H200, CUDA 13.0, 2026-11-30, one launch after the other).
   std::int64_t in_flight = std::clamp<std::int64_t>(
-      passing_slots > 0 ? (pass_first() ? 2 : passing_slots) : kInFlightBytes / slot_bytes, 1,
+      passing_slots > 0 ? std::min(passing_slots, kPassingSlots) : kInFlightBytes / slot_bytes, 1,
       at_least_one(most_in_flight()));
 
   /// A block keeps the sums of the tree's chunks of so many rows.
@@ -180,10 +180,10 @@ struct HeldRows {
   }
 
   /// The threads of a group of a block (HeldRoles), of which so many add up rows and as many write them: all warps but
-  /// six. The four schedulers of an SM have as many warps of a larger group each: reproducible softmax of 4 rows of 2^24
-  /// f16 takes 102.1 µs by groups of 12 warps, and 104.0 by 13 (H200, CUDA 13.0, 2026-11-29).
+  /// seven. The four schedulers of an SM have as many warps of a larger group each: reproducible softmax of 4 rows of
+  /// 2^24 f16 takes 102.1 µs by groups of 12 warps, and 104.0 by 13 (H200, CUDA 13.0, 2026-11-29).
   static constexpr std::int32_t group_threads(std::int32_t block_threads, std::int32_t row_groups) {
-    const std::int32_t warps = (block_threads / 32 - 6) / (2 * row_groups);
+    const std::int32_t warps = (block_threads / 32 - 7) / (2 * row_groups);
     return (warps < 8 ? warps : warps / 4 * 4) * 32;
   }
 

@@ -15,7 +15,7 @@ constexpr std::int64_t kMostHeldByHalf = 32;          ///< elements of a lane, w
 /// rows in a tile, too; log-softmax 45.7, and 42.2 with twice the rows (H100, CUDA 13.0, 2026-11-28). Threads with rows to
 /// themselves do not, nor do kernels with fast numerics, which lose 1 % by it.
 constexpr std::int64_t kAreasOfGroups = 2;
-constexpr std::int32_t kHeldTile = 4;                 ///< packs of a ring that a thread writes at once, at most
+constexpr std::int32_t kHeldTile = 2;                 ///< packs of a ring that a thread writes at once, at most
 constexpr std::int64_t kFoundPlaces = 4 + 2;          ///< of rows, and of those that are summed again
 constexpr std::int64_t kMostRingRows = std::int64_t{1} << 31;
 constexpr std::int64_t kMostSmemOfWarps = 112 * 1024;  ///< that hold rows, of a block
