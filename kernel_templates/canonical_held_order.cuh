@@ -1,35 +1,29 @@
 // The order in which the States of the rows of canonical_softmax_held.cuh are combined: that of the canonical tree.
 //
-// A tree chunk is a chunk of that tree, 2 KiB. The block's part of a row is whole tree chunks. It keeps their sums behind
-// the rings, and publishes the trees of runs of 2^run_levels of them. Each of these States has the heaviest element of
-// all of the part: such elements may be combined in any order.
+// A tree chunk is a chunk of that tree, 2 KiB. The block's part of a row is whole tree chunks. It keeps their sums
+// behind the rings, and publishes the trees of runs of 2^run_levels of them. Each of these States has the heaviest
+// element of all of the part: such elements may be combined in any order.
 #pragma once
 
 #include "canonical_held_rows.cuh"
 
 namespace hone {
 
-/// The tree of up to 2^15 leaves, of which each lane of a warp pushes one at a time. All lanes push equally often.
+/// The tree of up to 2^10 nodes, which all lanes of a warp push.
 template <class Op>
-class TreeOfLanes {
+class TreeOfNodes {
  public:
   using State = typename Op::State;
 
-  /// A lane's leaves are 32 apart.
-  template <unsigned kCount>
-  __device__ void push(State (&leaves)[kCount]) {
-    combine_lanes(leaves);
-    unrolled<kCount>([&](unsigned i) { push_node(leaves[i]); });
-  }
-  /// Makes nodes of the leaves of all lanes.
-  template <unsigned kCount>
-  static __device__ void combine_lanes(State (&leaves)[kCount]) {
-#pragma unroll
-    for (unsigned mask = 1; mask < kWarpThreads; mask *= 2)  // of all leaves at once, so that no shuffle waits alone
-#pragma unroll
-      for (unsigned i = 0; i < kCount; ++i) leaves[i] = Op::combine(leaves[i], shuffle_xor(leaves[i], mask));
+  __device__ void push(State node) {
+    last_ = node;
+    keep(low_, pushed_ % kWarpThreads, node);
+    if (++pushed_ % kWarpThreads != 0) return;
+    keep(high_, pushed_ / kWarpThreads - 1, in_all_lanes(low_));
+    low_ = Op::absent();
   }
   __device__ State root() const {
+    if (pushed_ == 1) return last_;
     if (pushed_ < kWarpThreads) return in_all_lanes(low_);
     State high = high_;
     keep(high, pushed_ / kWarpThreads, in_all_lanes(low_));
@@ -40,19 +34,11 @@ class TreeOfLanes {
   static __device__ State in_all_lanes(State state) {
     return CanonicalCombine<Op>::template in_all_lanes<kWarpThreads>(state);
   }
-
-  /// The node is that of 32 leaves.
-  __device__ void push_node(State node) {
-    keep(low_, pushed_ % kWarpThreads, node);
-    if (++pushed_ % kWarpThreads != 0) return;
-    keep(high_, pushed_ / kWarpThreads - 1, in_all_lanes(low_));
-    low_ = Op::absent();
-  }
   static __device__ void keep(State& state, unsigned lane, State of_lane) {
     if (threadIdx.x % kWarpThreads == lane) state = of_lane;
   }
 
-  State low_ = Op::absent(), high_ = Op::absent();  ///< of 2^5 leaves in each lane, and of 2^10
+  State last_, low_ = Op::absent(), high_ = Op::absent();  ///< low_: a node in each lane; high_: those of 32 of them
   unsigned pushed_ = 0;
 };
 
@@ -95,7 +81,7 @@ struct CanonicalHeldOrder {
     const unsigned part = all.part_tree_chunks(), chunks = all.tree_chunks();
     const auto begins_run = [&](unsigned at) { return (at & ((1u << levels) - 1)) == 0; };
     const Acc* const sums = all.chunk_sums(r);
-    TreeOfLanes<Weight> tree;  // of runs that are longer than those of a warp
+    TreeOfNodes<Weight> tree;  // of runs that are longer than those of a warp
 #pragma unroll 1
     for (unsigned begin = 0; begin < part; begin += kWarpThreads * kOfLane) {
       const unsigned at = begin + lane * kOfLane;
@@ -115,15 +101,15 @@ struct CanonicalHeldOrder {
             act(first + (at >> levels) + i, State{of_lane[i], share.heaviest});
         continue;
       }
-      Acc sum[1] = {of_lane[0]};
+      Acc sum = of_lane[0];
       if (levels <= kWarpLevels) {
 #pragma unroll 1
         for (unsigned level = kLaneLevels; level < levels; ++level)
-          sum[0] = Weight::combine(sum[0], shuffle_xor(sum[0], 1u << (level - kLaneLevels)));
-        if (at < part && begins_run(at)) act(first + (at >> levels), State{sum[0], share.heaviest});
+          sum = Weight::combine(sum, shuffle_xor(sum, 1u << (level - kLaneLevels)));
+        if (at < part && begins_run(at)) act(first + (at >> levels), State{sum, share.heaviest});
         continue;
       }
-      tree.push(sum);
+      tree.push(CanonicalCombine<Weight>::template in_all_lanes<kWarpThreads>(sum));
       if (!begins_run(begin + kWarpThreads * kOfLane)) continue;
       const Acc of_run = tree.root();
       if (lane == 0) act(first + (begin >> levels), State{of_run, share.heaviest});
@@ -131,9 +117,23 @@ struct CanonicalHeldOrder {
     }
   }
 
-  template <unsigned kCount>
-  static __device__ void combine_lanes(State (&states)[kCount]) {
-    TreeOfLanes<SoftmaxSum<Types>>::combine_lanes(states);
+  /// As in AnyOrder. fold_lanes() combines lanes first whose highest bits differ.
+  static constexpr unsigned kStatesOfLane = 5, kNodeStates = 128;
+  static __device__ unsigned state_of_lane(unsigned lane, unsigned i) {
+    return i * kWarpThreads + (__brev(lane) >> 27);
+  }
+
+  /// The node of the States of all lanes, whose sums take 12 shuffles, not one for each level and State.
+  static __device__ State node_of(const State (&states)[kStatesOfLane]) {
+    Acc sums[8], heaviest = Heaviest::absent();
+    unrolled<8>([&](unsigned i) { sums[i] = i < kStatesOfLane ? states[i].sum : Weight::absent(); });
+    unrolled<kStatesOfLane>([&](unsigned i) { heaviest = Heaviest::combine(heaviest, states[i].heaviest); });
+    return {fold_lanes<CanonicalSum<Acc>, 1, 8>(sums),
+            CanonicalCombine<Heaviest>::template in_all_lanes<kWarpThreads>(heaviest)};
+  }
+  /// The node of a node of each lane.
+  static __device__ State node_of(const State& node) {
+    return CanonicalCombine<SoftmaxSum<Types>>::template in_all_lanes<kWarpThreads>(node);
   }
 
   /// The tree of a row's States.
@@ -141,12 +141,12 @@ struct CanonicalHeldOrder {
    public:
     explicit __device__ RowState(const Rows&) {}
 
-    template <unsigned kCount>
-    __device__ void add(State (&states)[kCount]) { tree_.push(states); }
+    __device__ void add(const State (&states)[kStatesOfLane]) { tree_.push(node_of(states)); }
+    __device__ void add(const State& of_lane) { tree_.push(node_of(of_lane)); }
     __device__ State in_all_lanes() const { return tree_.root(); }
 
    private:
-    TreeOfLanes<SoftmaxSum<Types>> tree_;
+    TreeOfNodes<SoftmaxSum<Types>> tree_;
   };
 };
 

@@ -111,6 +111,11 @@ struct CanonicalSoftmaxHeld {
   /// The smallest of 16-bit floats, two of which are compared at once, costs less than what weights of low ones do.
   static constexpr bool kFindsLow = kIsFloat16<In>;
 
+  /// What depends on the lane would be spilled where rows are summed again.
+  struct TornTypes : Types {
+    static constexpr bool kForgetsLane = true;
+  };
+
   /// Tree chunks at the end of a row, at most, of which elements are in a pack that is not whole.
   static constexpr unsigned kMostTorn = Types::kIsAligned ? 1 : 2;
 
@@ -169,7 +174,7 @@ struct CanonicalSoftmaxHeld {
                                          const AnyPowers& powers) {
     const Index first = (all.first_tree_chunk() + at) * kTreeChunk;
     const unsigned count = at_most(part.columns - first, kTreeChunk);
-    HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false> held;
+    HeldChunks<TornTypes, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false> held;
     held.load(part.in + first, count, all.factor(), all.arguments.input, powers);
     look_at(sums, held.packs, all, powers);
     look_for_low(sums, held.packs, powers);

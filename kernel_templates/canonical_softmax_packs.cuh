@@ -104,6 +104,12 @@ struct RowPacks {
   }
 
  private:
+  /// If Types::kForgetsLane, the compiler computes what depends on it where it is needed, not once for all loops.
+  static __device__ unsigned lane() {
+    unsigned lane = threadIdx.x % kLanes;
+    if constexpr (Types::kForgetsLane) settle(lane);
+    return lane;
+  }
   /// Where pack u of a lane is, behind its first one.
   static __device__ unsigned place(unsigned u) { return u * kLanes * kPack; }
   __device__ unsigned behind(unsigned columns) const { return kIsAligned ? columns : columns + before; }
@@ -111,16 +117,16 @@ struct RowPacks {
   /// Where the lane's pack u is, which may begin before the row.
   template <class T>
   __device__ T* address(T* first, unsigned u) const {
-    T* const of_lane = first + threadIdx.x % kLanes * kPack;
+    T* const of_lane = first + lane() * kPack;
     if constexpr (kIsAligned) return of_lane + place(u);
     return of_lane - before + place(u);
   }
   static __device__ const InPack* pack_at(const In* from) { return reinterpret_cast<const InPack*>(from); }
   /// Where the lane's pack u begins among those of all lanes.
-  static __device__ unsigned begin(unsigned u) { return place(u) + threadIdx.x % kLanes * kPack; }
+  static __device__ unsigned begin(unsigned u) { return place(u) + lane() * kPack; }
   /// How many elements of pack u are before its chunk.
   __device__ unsigned ahead(unsigned u) const {
-    return !kIsAligned && u % kUnrollOfChunk == 0 && threadIdx.x % kLanes == 0 ? before : 0;
+    return !kIsAligned && u % kUnrollOfChunk == 0 && lane() == 0 ? before : 0;
   }
   __device__ bool is_there(unsigned u, unsigned columns) const { return kAreAllThere || begin(u) < behind(columns); }
   /// True if all elements of pack u are there, one behind the other.

@@ -16,7 +16,7 @@ struct AnyOrder {
   /// True if sums of a part are kept in shared memory, in the place of those of an earlier row.
   static constexpr bool kKeepsSums = false;
 
-  /// True if combine_lanes(states) combines each of some States with those of the other lanes.
+  /// True if node_of(states) is the node of the States of all lanes, and node_of(node) that of a node of each.
   static constexpr bool kHasNodes = false;
 
   /// True if results ask for the Share of the block's part.
@@ -47,15 +47,17 @@ struct AnyOrder {
     if (lane == 0) act(blockIdx.x, of_block);
   }
 
+  /// The States that a lane loads at once, and which: a warp has all of up to 160 then, or takes kNodeStates at once.
+  static constexpr unsigned kStatesOfLane = 5, kNodeStates = kStatesOfLane * kWarpThreads;
+  static __device__ unsigned state_of_lane(unsigned lane, unsigned i) { return lane + i * kWarpThreads; }
+
   /// Combines the States of a row.
   class RowState {
    public:
     explicit __device__ RowState(const Rows& all) : op_(Kernel::op(all)), of_lane_(op_.identity()) {}
 
-    /// A lane adds States whose numbers are 32 apart.
-    template <unsigned kCount>
-    __device__ void add(const State (&states)[kCount]) {
-      unrolled<kCount>([&](unsigned i) { of_lane_ = op_.combine(of_lane_, states[i]); });
+    __device__ void add(const State (&states)[kStatesOfLane]) {
+      unrolled<kStatesOfLane>([&](unsigned i) { of_lane_ = op_.combine(of_lane_, states[i]); });
     }
     __device__ State in_all_lanes() const { return op_.template in_all_lanes<kWarpThreads>(of_lane_); }
 

@@ -41,7 +41,7 @@ struct HeldParts {
   using InPack = typename Kernel::InPack;
 
   static constexpr unsigned kMostRows = 14, kMostSlots = 64, kLinePacks = 8;
-  static constexpr unsigned kMostNodes = 64;  ///< of a row's States, if warps combine them together
+  static constexpr unsigned kMostNodes = kWarpThreads;  ///< of a row's States, if warps combine them together
   /// Rows of a call, at most, of which some may have to be summed again.
   static constexpr unsigned kMostAgain = Kernel::Order::kMaySumAgain ? 16384 : 32;
   static_assert(Kernel::kBlockThreads == Roles::kGroupThreads && sizeof(InPack) == 16);

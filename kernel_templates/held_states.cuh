@@ -15,7 +15,8 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
   using Parts::all, Parts::arguments, Parts::kMostRows, Parts::shared;
   using Order = typename Kernel::Order;
   static constexpr unsigned kRing = 2 * kMostRows, kAgainRows = Order::kMaySumAgain ? 2 : 0;
-  static constexpr unsigned kStatesAtOnce = 5;  ///< that a lane loads: all of a row, of up to 160 blocks
+  static constexpr unsigned kStatesOfLane = Order::kStatesOfLane, kNodeStates = Order::kNodeStates;
+  static constexpr unsigned kStatesAtOnce = kStatesOfLane * kWarpThreads;
 
   /// The States of a row, of which the workspace has kRing + kAgainRows.
   __device__ TaggedState<State>* states(unsigned place) const {
@@ -69,10 +70,24 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
     typename Order::RowState state(all);
     const unsigned count = Order::states_of_row(all);
 #pragma unroll 1
-    for (unsigned begin = 0; begin < count; begin += kStatesAtOnce * kWarpThreads) {
-      State some[kStatesAtOnce];
-      wait_for_states<1>(some, states, begin + lane, count, r);
+    for (unsigned begin = 0, end; begin < count; begin = end) {
+      end = count <= kStatesAtOnce ? count : at_most(begin + kNodeStates, count);
+      State some[kStatesOfLane];
+      wait_for_states(some, states, begin, end, lane, r);
       state.add(some);
+    }
+    return state.in_all_lanes();
+  }
+
+  /// The same in few registers.
+  __device__ State row_state_one_by_one(TaggedState<State>* states, unsigned r, unsigned lane) const {
+    typename Order::RowState state(all);
+    const unsigned count = Order::states_of_row(all);
+#pragma unroll 1
+    for (unsigned begin = 0; begin < count; begin += kWarpThreads) {
+      State one = Kernel::op(all).identity();
+      while (!__all_sync(kFullMask, begin + lane >= count || states[begin + lane].read(one, r + 1))) __nanosleep(40);
+      state.add(one);
     }
     return state.in_all_lanes();
   }
@@ -80,51 +95,43 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
   /// True if the States of a row are so many that the combining warps make its State together.
   __device__ bool combine_together() const {
     const unsigned count = Order::states_of_row(all);
-    return Order::kHasNodes && count > kStatesAtOnce * kWarpThreads && count <= Parts::kMostNodes * kWarpThreads;
+    return Order::kHasNodes && count > kStatesAtOnce && count <= Parts::kMostNodes * kNodeStates;
   }
 
-  /// The State of row r, by all combining warps, which call it for each row. A node is that of 32 States.
+  /// The State of row r, by all combining warps, which call it for each row.
   __device__ State row_state_together(TaggedState<State>* states, unsigned r, unsigned warp, unsigned lane) const
     requires Order::kHasNodes
   {
     const unsigned count = Order::states_of_row(all);
     auto* const nodes = shared.nodes[r % 2];
 #pragma unroll 1
-    for (unsigned node = warp; node * kWarpThreads < count; node += kStatesAtOnce * Roles::kCombiningWarps) {
-      State some[kStatesAtOnce];
-      wait_for_states<Roles::kCombiningWarps>(some, states, node * kWarpThreads + lane, count, r);
-      Order::combine_lanes(some);
-      unrolled<kStatesAtOnce>([&](unsigned i) {
-        const unsigned number = node + i * Roles::kCombiningWarps;
-        if (lane == 0 && number * kWarpThreads < count) nodes[number] = some[i];
-      });
+    for (unsigned node = warp; node * kNodeStates < count; node += Roles::kCombiningWarps) {
+      State some[kStatesOfLane];
+      wait_for_states(some, states, node * kNodeStates, at_most((node + 1) * kNodeStates, count), lane, r);
+      const State of_node = Order::node_of(some);
+      if (lane == 0) nodes[node] = of_node;
     }
     __syncwarp();
     if (lane == 0) arrive(&shared.gathered);
     wait_for_phase(&shared.gathered, r % 2);
-    State halves[2];
-    unrolled<2>([&](unsigned half) {
-      const unsigned node = half * kWarpThreads + lane;
-      halves[half] = node * kWarpThreads < count ? nodes[node].value() : Kernel::op(all).identity();
-    });
-    Order::combine_lanes(halves);
-    return Kernel::op(all).combine(halves[0], halves[1]);
+    const bool has_node = lane * kNodeStates < count;
+    return Order::node_of(has_node ? nodes[lane].value() : Kernel::op(all).identity());
   }
 
  private:
-  /// Loads States first, first + 32·kStride, …, those behind the last of which are the identity, when all are there.
-  template <unsigned kStride>
-  __device__ void wait_for_states(State (&some)[kStatesAtOnce], TaggedState<State>* states, unsigned first,
-                                  unsigned count, unsigned r) const {
-    bool is_there[kStatesAtOnce];
-    unrolled<kStatesAtOnce>([&](unsigned i) {
+  /// Loads the lane's States of those from `first` to `end` when they are there; behind the last one they are the
+  /// identity.
+  __device__ void wait_for_states(State (&some)[kStatesOfLane], TaggedState<State>* states, unsigned first,
+                                  unsigned end, unsigned lane, unsigned r) const {
+    bool is_there[kStatesOfLane];
+    unrolled<kStatesOfLane>([&](unsigned i) {
       some[i] = Kernel::op(all).identity();
-      is_there[i] = first + i * kStride * kWarpThreads >= count;
+      is_there[i] = first + Order::state_of_lane(lane, i) >= end;
     });
     for (;;) {
       bool is_complete = true;
-      unrolled<kStatesAtOnce>([&](unsigned i) {
-        if (!is_there[i]) is_there[i] = states[first + i * kStride * kWarpThreads].read(some[i], r + 1);
+      unrolled<kStatesOfLane>([&](unsigned i) {
+        if (!is_there[i]) is_there[i] = states[first + Order::state_of_lane(lane, i)].read(some[i], r + 1);
         is_complete = is_complete && is_there[i];
       });
       if (__all_sync(kFullMask, is_complete)) break;  // together: shuffles of lanes that come apart are slow

@@ -11,7 +11,7 @@ constexpr std::int64_t kMostPartPacks = std::int64_t{1} << 28;
 constexpr std::int64_t kMostCounted = std::int64_t{1} << 31;
 constexpr auto kMostPartialBytes = static_cast<std::int64_t>(kWorkspaceBytes - kWorkspaceHeaderBytes);
 
-/// Leaves of the tree of a run, and of a row's States (TreeOfLanes of canonical_held_order.cuh).
+/// Leaves of the tree of a run, and of a row's States (TreeOfNodes of canonical_held_order.cuh).
 constexpr std::int64_t kMostLeaves = std::int64_t{1} << 15;
 
 /// Longer runs save States, but make parts longer, and some blocks have none then. A warp that combines a row takes
