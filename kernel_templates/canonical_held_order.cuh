@@ -123,12 +123,15 @@ struct CanonicalHeldOrder {
     return i * kWarpThreads + (__brev(lane) >> 27);
   }
 
-  /// The node of the States of all lanes, whose sums take 12 shuffles, not one for each level and State.
-  static __device__ State node_of(const State (&states)[kStatesOfLane]) {
-    Acc sums[8], heaviest = Heaviest::absent();
-    unrolled<8>([&](unsigned i) { sums[i] = i < kStatesOfLane ? states[i].sum : Weight::absent(); });
-    unrolled<kStatesOfLane>([&](unsigned i) { heaviest = Heaviest::combine(heaviest, states[i].heaviest); });
-    return {fold_lanes<CanonicalSum<Acc>, 1, 8>(sums),
+  /// The node of the States of all lanes. The sums of five take 12 shuffles, not one for each level and State.
+  template <unsigned kCount>
+  static __device__ State node_of(const State (&states)[kCount]) {
+    constexpr unsigned kAll = kCount == 1 ? 1 : 8;
+    static_assert(kCount <= kAll);
+    Acc sums[kAll], heaviest = Heaviest::absent();
+    unrolled<kAll>([&](unsigned i) { sums[i] = i < kCount ? states[i].sum : Weight::absent(); });
+    unrolled<kCount>([&](unsigned i) { heaviest = Heaviest::combine(heaviest, states[i].heaviest); });
+    return {fold_lanes<CanonicalSum<Acc>, 1, kAll>(sums),
             CanonicalCombine<Heaviest>::template in_all_lanes<kWarpThreads>(heaviest)};
   }
   /// The node of a node of each lane.
@@ -141,8 +144,7 @@ struct CanonicalHeldOrder {
    public:
     explicit __device__ RowState(const Rows&) {}
 
-    __device__ void add(const State (&states)[kStatesOfLane]) { tree_.push(node_of(states)); }
-    __device__ void add(const State& of_lane) { tree_.push(node_of(of_lane)); }
+    __device__ void add(const auto& states) { tree_.push(node_of(states)); }
     __device__ State in_all_lanes() const { return tree_.root(); }
 
    private:

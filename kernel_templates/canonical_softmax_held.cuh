@@ -111,7 +111,7 @@ struct CanonicalSoftmaxHeld {
   /// The smallest of 16-bit floats, two of which are compared at once, costs less than what weights of low ones do.
   static constexpr bool kFindsLow = kIsFloat16<In>;
 
-  /// What depends on the lane would be spilled where rows are summed again.
+  /// Code that sums rows again would spill what it keeps of the lane.
   struct TornTypes : Types {
     static constexpr bool kForgetsLane = true;
   };

@@ -20,7 +20,7 @@ struct CanonicalSoftmaxTypes {
   static constexpr bool kLog = kLog_;
   static constexpr unsigned kPack = kPack_;
   static constexpr bool kIsAligned = kIsAligned_;
-  static constexpr bool kForgetsLane = false;  ///< RowPacks
+  static constexpr bool kForgetsLane = false;  ///< as RowPacks takes it
   using InPack = Pack<In, kPack>;
   using OutPack = Pack<Out, kPack>;
   static constexpr WeightPrecision kPrecision =

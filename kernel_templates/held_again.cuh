@@ -10,7 +10,7 @@ struct HeldAgain : HeldStates<Kernel, Roles_> {
   using Parts = HeldStates<Kernel, Roles_>;
   using typename Parts::Part, typename Parts::Roles, typename Parts::State;
   using Parts::all, Parts::arguments, Parts::kMostRows, Parts::rows, Parts::shared;
-  using Parts::kAgainRows, Parts::kRing, Parts::row_state_one_by_one;
+  using Parts::kAgainRows, Parts::kRing;
   using Order = typename Kernel::Order;
 
   /// The Results of a row, unless it is to be summed again.
@@ -51,7 +51,7 @@ struct HeldAgain : HeldStates<Kernel, Roles_> {
       // Who publishes this State has the last one, for which all have published theirs, and so have read those before.
       TaggedState<State>* const states = this->states(kRing + number % kAgainRows);
       this->publish(states, 0, r, lane, Roles::kGroupWarps);
-      const State of_row = row_state_one_by_one(states, r, lane);
+      const State of_row = this->template row_state<1>(states, r, lane);  // in few registers
       if (lane == 0) shared.of_row[0] = of_row;
     }
     __syncthreads();

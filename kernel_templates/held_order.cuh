@@ -16,7 +16,7 @@ struct AnyOrder {
   /// True if sums of a part are kept in shared memory, in the place of those of an earlier row.
   static constexpr bool kKeepsSums = false;
 
-  /// True if node_of(states) is the node of the States of all lanes, and node_of(node) that of a node of each.
+  /// True if node_of(states) is the node of the States of all lanes, and node_of(node) that of a node of each lane.
   static constexpr bool kHasNodes = false;
 
   /// True if results ask for the Share of the block's part.
@@ -56,8 +56,9 @@ struct AnyOrder {
    public:
     explicit __device__ RowState(const Rows& all) : op_(Kernel::op(all)), of_lane_(op_.identity()) {}
 
-    __device__ void add(const State (&states)[kStatesOfLane]) {
-      unrolled<kStatesOfLane>([&](unsigned i) { of_lane_ = op_.combine(of_lane_, states[i]); });
+    template <unsigned kOfLane>
+    __device__ void add(const State (&states)[kOfLane]) {
+      unrolled<kOfLane>([&](unsigned i) { of_lane_ = op_.combine(of_lane_, states[i]); });
     }
     __device__ State in_all_lanes() const { return op_.template in_all_lanes<kWarpThreads>(of_lane_); }
 

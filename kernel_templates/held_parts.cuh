@@ -19,7 +19,8 @@ namespace hone {
 /// ones, not its last (row_held.cuh). kAhead_: chunks of a part that are fetched to L2 before the ring has room.
 template <unsigned kThreads_, unsigned kTurns_, bool kPassFirst_, unsigned kAhead_ = 0>
 struct HeldRoles {
-  static constexpr unsigned kLoadingWarps = 2, kCombiningWarps = 4;
+  static constexpr unsigned kLoadingWarps = 2;  ///< the second one has no role unless kPassFirst
+  static constexpr unsigned kCombiningWarps = 4;
   static constexpr unsigned kThreads = kThreads_, kTurns = kTurns_, kAhead = kAhead_;
   static constexpr bool kPassFirst = kPassFirst_;
   static_assert(!kPassFirst || kTurns == 1);

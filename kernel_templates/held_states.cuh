@@ -65,29 +65,18 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
     }
   }
 
-  /// The State of row r, from those of all blocks.
+  /// The State of row r, from those of all blocks, of which a lane takes kOfLane at once.
+  template <unsigned kOfLane = kStatesOfLane>
   __device__ State row_state(TaggedState<State>* states, unsigned r, unsigned lane) const {
+    constexpr unsigned kAtOnce = kOfLane * kWarpThreads, kOfNode = kAtOnce < kNodeStates ? kAtOnce : kNodeStates;
     typename Order::RowState state(all);
     const unsigned count = Order::states_of_row(all);
 #pragma unroll 1
     for (unsigned begin = 0, end; begin < count; begin = end) {
-      end = count <= kStatesAtOnce ? count : at_most(begin + kNodeStates, count);
-      State some[kStatesOfLane];
+      end = count <= kAtOnce ? count : at_most(begin + kOfNode, count);
+      State some[kOfLane];
       wait_for_states(some, states, begin, end, lane, r);
       state.add(some);
-    }
-    return state.in_all_lanes();
-  }
-
-  /// The same in few registers.
-  __device__ State row_state_one_by_one(TaggedState<State>* states, unsigned r, unsigned lane) const {
-    typename Order::RowState state(all);
-    const unsigned count = Order::states_of_row(all);
-#pragma unroll 1
-    for (unsigned begin = 0; begin < count; begin += kWarpThreads) {
-      State one = Kernel::op(all).identity();
-      while (!__all_sync(kFullMask, begin + lane >= count || states[begin + lane].read(one, r + 1))) __nanosleep(40);
-      state.add(one);
     }
     return state.in_all_lanes();
   }
@@ -121,16 +110,17 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
  private:
   /// Loads the lane's States of those from `first` to `end` when they are there; behind the last one they are the
   /// identity.
-  __device__ void wait_for_states(State (&some)[kStatesOfLane], TaggedState<State>* states, unsigned first,
-                                  unsigned end, unsigned lane, unsigned r) const {
-    bool is_there[kStatesOfLane];
-    unrolled<kStatesOfLane>([&](unsigned i) {
+  template <unsigned kOfLane>
+  __device__ void wait_for_states(State (&some)[kOfLane], TaggedState<State>* states, unsigned first, unsigned end,
+                                  unsigned lane, unsigned r) const {
+    bool is_there[kOfLane];
+    unrolled<kOfLane>([&](unsigned i) {
       some[i] = Kernel::op(all).identity();
       is_there[i] = first + Order::state_of_lane(lane, i) >= end;
     });
     for (;;) {
       bool is_complete = true;
-      unrolled<kStatesOfLane>([&](unsigned i) {
+      unrolled<kOfLane>([&](unsigned i) {
         if (!is_there[i]) is_there[i] = states[first + Order::state_of_lane(lane, i)].read(some[i], r + 1);
         is_complete = is_complete && is_there[i];
       });
