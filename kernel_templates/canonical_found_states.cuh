@@ -1,5 +1,5 @@
-// FoundStates: what the warps of a block, or of the blocks of a cluster, found of a row, in the shared memory of each
-// block, for canonical_softmax_ring.cuh.
+// For canonical_softmax_ring.cuh, in the shared memory of each block: FoundStates, what the warps of a block, or of the
+// blocks of a cluster, found of a row, and FoundNorms, what one of a block's warps makes of that for all of them.
 #pragma once
 
 #include "bulk_copy.cuh"
@@ -22,7 +22,8 @@ class FoundStates {
     for (unsigned i = threadIdx.x; i < kPlaces * kRoom; i += blockDim.x) states_[i / kRoom][i % kRoom] = Sum::absent();
   }
 
-  /// Keeps the State of a chunk of the row. All lanes of a warp call it.
+  /// Keeps the State of a chunk of the row. All lanes of each warp call it, of a warp without elements, too: none may be
+  /// ahead of another one.
   __device__ void keep(unsigned number, unsigned chunk, const State& state) {
     State* const to = &states_[number % kPlaces][chunk];
     unsigned long long* const complete = complete_ + number % kPlaces;
@@ -34,9 +35,10 @@ class FoundStates {
       arrive(complete);
     }
   }
-  /// A thread of each block of a cluster calls it for each number. `chunks` are those of the row.
+  /// A thread of each block of a cluster calls it for each number. `chunks` are those of a block.
   __device__ void expect(unsigned number, unsigned chunks) {
-    if constexpr (kClusterBlocks > 1) expect_bytes(complete_ + number % kPlaces, chunks * sizeof(State));
+    if constexpr (kClusterBlocks > 1)
+      expect_bytes(complete_ + number % kPlaces, blocks_of_cluster() * chunks * sizeof(State));
   }
 
   /// The State of the row, once all have found theirs. All lanes of a warp call it.
@@ -54,6 +56,49 @@ class FoundStates {
 
   unsigned long long complete_[kPlaces];
   State states_[kPlaces][kRoom];
+};
+
+/// What results of rows are made of, which takes as many instructions in one lane as in all. Rows have numbers: 0, 1,
+/// 2, … of each block alike. The first warp that asks for a number makes it, once all warps have been told number n − 2,
+/// in whose place it is.
+template <class Types>
+class FoundNorms {
+ public:
+  using Acc = typename Types::Acc;
+  struct alignas(16) Of {
+    Acc heaviest;
+    SoftmaxNorm<Acc> norm;
+  };
+
+  /// Every thread calls it, ahead of a barrier of the block.
+  __device__ void init() {
+    if (threadIdx.x < kPlaces) init_mbarrier(made_ + threadIdx.x, 1);
+    if (threadIdx.x == 0) asked_for_ = 0;
+  }
+
+  /// Calls make() if no warp of the block has done so for the number. All lanes of a warp call it.
+  __device__ Of of(unsigned number, const auto& make) {
+    const unsigned lane = threadIdx.x % kWarpThreads, place = number % kPlaces;
+    unsigned asked_for = 0;
+    if (lane == 0) asked_for = atomicMax(&asked_for_, number + 1);
+    if (__shfl_sync(kFullMask, asked_for, 0) <= number) {
+      const Of made = make();
+      if (lane == 0) {
+        places_[place] = made;
+        arrive(made_ + place);
+      }
+      return made;
+    }
+    wait_for_phase(made_ + place, number / kPlaces % 2);
+    return places_[place];
+  }
+
+ private:
+  static constexpr unsigned kPlaces = 2;
+
+  unsigned long long made_[kPlaces];
+  unsigned asked_for_;  ///< how many numbers
+  Of places_[kPlaces];
 };
 
 }  // namespace hone

@@ -44,6 +44,7 @@ class CanonicalSoftmaxRing {
     unsigned long long landed[kBlockThreads / kWarpThreads];
     Found<1> found;
     Found<0> found_again;  ///< of rows that are summed again
+    FoundNorms<Types> norms;
     unsigned again[kBlockThreads / kWarpThreads];  ///< how many a warp has summed, which no register holds
   };
 
@@ -55,6 +56,7 @@ class CanonicalSoftmaxRing {
     }
     shared.found.init(all.chunks);
     shared.found_again.init(all.chunks);
+    shared.norms.init();
     publish_mbarriers();
     if constexpr (kClusterBlocks > 1) arrive_at_cluster_barrier();
     pdl_release_then_wait();
@@ -209,23 +211,26 @@ class CanonicalSoftmaxRing {
   }
 
   __device__ void publish(auto& found, unsigned number, const State& state) const {
-    if (elements > 0) found.keep(number, place.chunk, state);
-    if (threadIdx.x == 0) found.expect(number, (static_cast<unsigned>(all.columns) + (kElements - 1)) / kElements);
+    found.keep(number, place.chunk, state);
+    if (threadIdx.x == 0) found.expect(number, all.chunks);
   }
 
   /// Writes the results of row r, whose weights are kept; false if it has other weights.
   template <bool kIsWhole>
   __device__ bool write(unsigned r, const GuessedPowers& guessed) const {
-    const State found = shared.found.of_all(r);
+    using GuessedWeight = SoftmaxWeight<Types, GuessedPowers>;
+    const auto found = shared.norms.of(r, [&]() -> typename FoundNorms<Types>::Of {
+      const State of_all = shared.found.of_all(r);
+      return {of_all.heaviest, GuessedWeight(guessed, of_all.heaviest).template norm<true>(of_all.sum)};
+    });
     if (!guessed.are_of(found.heaviest)) return false;
-    SoftmaxWeight<Types, GuessedPowers> weight(guessed, found.heaviest);
+    GuessedWeight weight(guessed, found.heaviest);
     Words<Acc> factor(weight.factor);  // logarithms of aligned rows would spill beside a float that is settled
     settle(factor);
     weight.factor = factor;
     Chunk<kIsWhole> chunk;
     chunk.before = elements_before(in_of(r));
-    chunk.store(out_of(r), elements, weight, weight.template norm<true>(found.sum),
-                [&](unsigned u) { kept().take(u, chunk); });
+    chunk.store(out_of(r), elements, weight, found.norm, [&](unsigned u) { kept().take(u, chunk); });
     return true;
   }
   /// The same with the weights of the row's heaviest element. The place becomes that of the next row.

@@ -17,6 +17,7 @@ constexpr std::int64_t kMostHeldByHalf = 32;          ///< elements of a lane, w
 constexpr std::int64_t kAreasOfGroups = 2;
 constexpr std::int32_t kHeldTile = 2;                 ///< packs of a ring that a thread writes at once, at most
 constexpr std::int64_t kFoundPlaces = 4 + 2;          ///< of rows, and of those that are summed again
+constexpr std::int64_t kNormPlaces = 2;               ///< of what results of a row are made of
 constexpr std::int64_t kMostRingRows = std::int64_t{1} << 31;
 constexpr std::int64_t kMostSmemOfWarps = 112 * 1024;  ///< that hold rows, of a block
 
@@ -295,8 +296,9 @@ std::int64_t CanonicalSoftmax::ring_blocks(std::int64_t of_columns) const {
 }
 
 std::int64_t CanonicalSoftmax::ring_static_bytes() const {
-  const std::int64_t of_place = 8 + 32 * chunks_of_lane() * static_cast<std::int64_t>(traits.state_bytes());
-  return row_warps() * (8 + 4) + kFoundPlaces * of_place;
+  const auto of_state = static_cast<std::int64_t>(traits.state_bytes());
+  const std::int64_t of_place = 8 + 32 * chunks_of_lane() * of_state, of_norms = 32 + kNormPlaces * 2 * of_state;
+  return row_warps() * (8 + 4) + kFoundPlaces * of_place + of_norms;
 }
 
 void CanonicalSoftmax::encode(std::int64_t max_blocks, std::span<void* const> buffers, void* workspace,
