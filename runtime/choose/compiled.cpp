@@ -83,7 +83,7 @@ CompiledCode load_policy(Device& device, const Problem& problem, const Policy& p
     compiled.resources.local_bytes = std::max(compiled.resources.local_bytes, kernel.resources.local_bytes);
     if (device.resident_blocks(kernel, shape.block_threads, 0) == 0) compiled.resident_blocks = 0;
   }
-  if (shape.cluster_blocks > 1 && !shape.independent_blocks && compiled.resident_blocks > 0)
+  if (shape.cluster_blocks > 1 && compiled.resident_blocks > 0)
     compiled.resident_clusters = device.resident_clusters(code.module->kernel(0), shape.block_threads,
                                                           shape.dynamic_smem_bytes, shape.cluster_blocks);
   if (shape.cooperative && compiled.resident_blocks * device.usable_sms() < device.facts().sm_count)

@@ -15,8 +15,9 @@ namespace hone {
 
 /// The geometries of a policy of which `resident_blocks` fit an SM: a single block or cluster for policies that want
 /// one; else the same number of blocks for every SM, in one wave (1, 2, 4, … resident blocks) and in 2 to 4 waves; and
-/// in 8, and a block for each tile, where blocks are independent. Clusters that are not are one wave at most, of
-/// `resident_clusters` if that is not 0: an SM that no cluster has room for has no block.
+/// in 8, and a block for each tile, where blocks are independent and do not load ahead. Clusters that wait for others
+/// are one wave at most. A wave has `resident_clusters` if that is not 0: an SM that no cluster has room for has no
+/// block.
 /// Where threads run one after the other (ModelConstants::block_share_bytes): 1, 2, 4, … waves until a block's share is
 /// well within the cache, and an odd number of blocks, since strides of a power of two would meet in few sets of it.
 std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shape, int resident_blocks,
@@ -57,7 +58,7 @@ struct CompiledPolicy {
   Policy policy = {};
   Resources resources = {};
   int resident_blocks = 0;  ///< per SM, from the occupancy query
-  std::int64_t resident_clusters = 0;  ///< of the device, likewise; 0 unless clusters wait for others of their grid
+  std::int64_t resident_clusters = 0;  ///< of the device, likewise; 0: no driver was asked
 
   /// The bytes in flight of a thread by its compiled code, see cubin_bytes_in_flight(). 0: the code does not tell.
   int thread_bytes_in_flight = 0;

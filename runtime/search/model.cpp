@@ -260,7 +260,8 @@ Prediction predict(const DeviceFacts& facts, const WorkShape& shape, std::int64_
   us += constants.thread_us * shape.block_threads * static_cast<double>(divide_up(blocks, facts.sm_count));
   const std::int64_t blocks_per_sm = divide_up(blocks, facts.sm_count);
   const bool is_uneven = overlaps && blocks_per_sm < resident_blocks && resident_blocks % blocks_per_sm != 0;
-  const bool has_equal_shares = shape.independent_blocks && blocks < tiles && constants.memory_latency_us > 0;
+  const bool has_equal_shares =
+      shape.independent_blocks && !shape.loads_ahead && blocks < tiles && constants.memory_latency_us > 0;
   us += working_us(facts, constants, shape, bytes_moved, tiles, blocks, slots) * (is_uneven ? kUnevenSms : 1) *
         (has_equal_shares ? kEqualShares : 1);
   // Nothing is in flight while the last round is combined. Each of an SM's schedulers issues for its own warps.

@@ -49,9 +49,9 @@ std::vector<std::int64_t> grids(const std::vector<Trial>& trials) {
   return result;
 }
 
-std::vector<std::int64_t> grids(const DeviceFacts& facts, const WorkShape& shape, int resident) {
+std::vector<std::int64_t> grids(const DeviceFacts& facts, const WorkShape& shape, int resident, int clusters = 0) {
   std::vector<std::int64_t> result;
-  for (const Geometry& geometry : geometries(facts, shape, resident)) result.push_back(geometry.max_blocks);
+  for (const Geometry& geometry : geometries(facts, shape, resident, clusters)) result.push_back(geometry.max_blocks);
   return result;
 }
 
@@ -65,9 +65,19 @@ TEST(Geometries, AreTheSameNumberOfBlocksForEverySm) {
 
 TEST(Geometries, OfClustersThatWaitForOthersAreThoseThatAreResident) {
   const WorkShape shape{.block_threads = 256, .cluster_blocks = 8, .independent_blocks = false};
-  std::vector<std::int64_t> grids;
-  for (const Geometry& geometry : geometries(h100_facts(), shape, 1, 15)) grids.push_back(geometry.max_blocks);
-  EXPECT_EQ(grids, std::vector<std::int64_t>{120});
+  EXPECT_EQ(grids(h100_facts(), shape, 1, 15), std::vector<std::int64_t>{120});
+}
+
+TEST(Geometries, OfOtherClustersAreWavesOfThoseThatAreResident) {
+  const WorkShape shape{.block_threads = 256, .cluster_blocks = 8, .independent_blocks = true, .loads_ahead = true};
+  EXPECT_EQ(grids(h100_facts(), shape, 1, 15), (std::vector<std::int64_t>{120, 240, 360, 480}));
+}
+
+TEST(Geometries, OfBlocksThatLoadAheadAreAFewWavesAtMost) {
+  WorkShape shape{.block_threads = 256, .independent_blocks = true};
+  EXPECT_EQ(grids(h100_facts(), shape, 1).back(), Geometry::kMostBlocks / 132 * 132);
+  shape.loads_ahead = true;
+  EXPECT_EQ(grids(h100_facts(), shape, 1), (std::vector<std::int64_t>{132, 264, 396, 528}));
 }
 
 TEST(Geometries, OfACooperativeGridAreOneBlockOnEachSm) {
