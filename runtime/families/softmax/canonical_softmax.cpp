@@ -34,10 +34,8 @@ constexpr double kUnrolledRowInstructions = 30, kLaneInstructions = 100, kLogIns
 /// rows of 50 f16 take 4 lanes of 4 packs 66 µs, 8 of 2 81, 16 of 1 144 (H100, CUDA 13.0, 2026-11-28).
 constexpr double kPackElementInstructions = 22, kTurnedPackInstructions = 60, kTurnedLaneInstructions = 290;
 
-/// The same where warps have chunks of rows, with what they exchange; and the memory latencies of a round in which they
-/// do so before the next load: 4096 rows of 24000 f16 took two blocks of 384 threads an SM 117 µs, 15.5 rounds, rings
-/// that load meanwhile 107 (H200, CUDA 13.0, 2026-11-30).
-constexpr double kBlockElementInstructions = 21, kBlockRoundLatencies = 3;
+/// The same where warps have chunks of rows, with what they exchange.
+constexpr double kBlockElementInstructions = 21;
 
 }  // namespace
 
@@ -215,7 +213,6 @@ WorkShape CanonicalSoftmax::shape() const {
   shape.launches = cuts_rows() ? 2 : 1;
   shape.independent_blocks = !cuts_rows();
   shape.loads_ahead = is_ring;
-  if (!is_ring) shape.round_latencies = kBlockRoundLatencies;
   shape.instructions_per_byte = (kBlockElementInstructions + (traits.out_bytes > 2 ? kFullInstructions : 0)) /
                                 static_cast<double>(traits.in_bytes + traits.out_bytes);
   shape.bytes_in_flight_per_block = is_ring ? chunks_of_block(columns) * kChunkBytes
