@@ -8,8 +8,9 @@
 namespace hone {
 
 /// The States of a row's chunks, up to 32 · kOfLane. Rows have numbers: 0, 1, 2, … of each block alike. A warp reads
-/// number n before it keeps number n + 1 + kAhead. When it has read n, all warps have kept n, and so have read
-/// n − 1 − kAhead, in whose place it may keep n + 1 + kAhead: 2 · (kAhead + 1) places are enough.
+/// number n, or another one of its block does so for it, before it keeps number n + 1 + kAhead. When n has been read,
+/// all warps have kept n, so that n − 1 − kAhead has been read, in whose place is n + 1 + kAhead: 2 · (kAhead + 1)
+/// places are enough.
 template <class Types, unsigned kClusterBlocks, unsigned kOfLane, unsigned kAhead>
 class FoundStates {
  public:
@@ -22,8 +23,8 @@ class FoundStates {
     for (unsigned i = threadIdx.x; i < kPlaces * kRoom; i += blockDim.x) states_[i / kRoom][i % kRoom] = Sum::absent();
   }
 
-  /// Keeps the State of a chunk of the row. All lanes of each warp call it, of a warp without elements, too: none may be
-  /// ahead of another one.
+  /// Keeps the State of a chunk of the row. All lanes of each warp call it. So do warps without elements: nobody would
+  /// wait for those, which could be many numbers behind.
   __device__ void keep(unsigned number, unsigned chunk, const State& state) {
     State* const to = &states_[number % kPlaces][chunk];
     unsigned long long* const complete = complete_ + number % kPlaces;
@@ -59,8 +60,8 @@ class FoundStates {
 };
 
 /// What results of rows are made of, which takes as many instructions in one lane as in all. Rows have numbers: 0, 1,
-/// 2, … of each block alike. The first warp that asks for a number makes it, once all warps have been told number n − 2,
-/// in whose place it is.
+/// 2, … of each block alike. The first warp that asks for a number makes it, once all warps have been told number n −
+/// 2, in whose place it is.
 template <class Types>
 class FoundNorms {
  public:

@@ -4,8 +4,9 @@
 // A row belongs to a block or a cluster, each warp of which has one of its chunks: a block has arguments.chunks of
 // them, and as many warps. A warp loads its chunk of row r from its slot, into which the next copy goes at once, sums
 // its weights, and tells all what it found (FoundStates). Then it writes the results of row r − 1, whose weights, or
-// elements for the logarithm, it has kept in shared memory, and keeps those of row r in their place. So no warp waits
-// for what the others find of a row before it has summed the next one, and loads and stores are always in flight.
+// elements for the logarithm, it has kept in shared memory, and keeps those of row r in their place. What the results
+// are made of, one warp of a block makes for all (FoundNorms). So no warp waits for what the others find of a row
+// before it has summed the next one, and loads and stores are always in flight.
 //
 // Rows that begin anywhere have packs that are aligned in the input, counted from the one that a row begins in. A slot
 // has one pack more then, the first of the next chunk, so that chunks can be turned as in RowPacks.

@@ -34,7 +34,7 @@ constexpr double kUnrolledRowInstructions = 30, kLaneInstructions = 100, kLogIns
 /// rows of 50 f16 take 4 lanes of 4 packs 66 µs, 8 of 2 81, 16 of 1 144 (H100, CUDA 13.0, 2026-11-28).
 constexpr double kPackElementInstructions = 22, kTurnedPackInstructions = 60, kTurnedLaneInstructions = 290;
 
-/// The same where warps have chunks of rows, with what they exchange.
+/// The instructions of an element where the warps of a block have chunks of rows, with what they exchange.
 constexpr double kBlockElementInstructions = 21;
 
 }  // namespace
