@@ -59,14 +59,14 @@ class FoundStates {
   State states_[kPlaces][kRoom];
 };
 
-/// What results of rows are made of, which takes as many instructions in one lane as in all. Rows have numbers: 0, 1,
-/// 2, … of each block alike. The first warp that asks for a number makes it, once all warps have been told number n −
-/// 2, in whose place it is.
+/// Has one warp of a block make for all what results of a row are made of, since that takes as many instructions in one
+/// lane as in all. Rows have numbers: 0, 1, 2, … of each block alike. The first warp that asks for number n makes it,
+/// once all warps have been told n − 2, in whose place it is.
 template <class Types>
 class FoundNorms {
  public:
   using Acc = typename Types::Acc;
-  struct alignas(16) Of {
+  struct alignas(16) OfRow {
     Acc heaviest;
     SoftmaxNorm<Acc> norm;
   };
@@ -78,12 +78,12 @@ class FoundNorms {
   }
 
   /// Calls make() if no warp of the block has done so for the number. All lanes of a warp call it.
-  __device__ Of of(unsigned number, const auto& make) {
+  __device__ OfRow of_row(unsigned number, const auto& make) {
     const unsigned lane = threadIdx.x % kWarpThreads, place = number % kPlaces;
     unsigned asked_for = 0;
     if (lane == 0) asked_for = atomicMax(&asked_for_, number + 1);
     if (__shfl_sync(kFullMask, asked_for, 0) <= number) {
-      const Of made = make();
+      const OfRow made = make();
       if (lane == 0) {
         places_[place] = made;
         arrive(made_ + place);
@@ -99,7 +99,7 @@ class FoundNorms {
 
   unsigned long long made_[kPlaces];
   unsigned asked_for_;  ///< how many numbers
-  Of places_[kPlaces];
+  OfRow places_[kPlaces];
 };
 
 }  // namespace hone

@@ -8,9 +8,6 @@
 // are made of, one warp of a block makes for all (FoundNorms). So no warp waits for what the others find of a row
 // before it has summed the next one, and loads and stores are always in flight.
 //
-// Rows that begin anywhere have packs that are aligned in the input, counted from the one that a row begins in. A slot
-// has one pack more then, the first of the next chunk, so that chunks can be turned as in RowPacks.
-//
 // Rows whose weights are relative to another power of two than was guessed are read and summed again.
 //
 // Constraints: those of canonical_softmax.cuh but for kChunks; packs of 16 bytes; a cluster has at most kClusterBlocks
@@ -19,27 +16,19 @@
 #pragma once
 
 #include "canonical_found_states.cuh"
-#include "canonical_softmax_chunk.cuh"
-#include "dynamic_smem.cuh"
+#include "canonical_ring_slot.cuh"
 
 namespace hone {
 
 template <class Types, unsigned kBlockThreads, unsigned kClusterBlocks, unsigned kOfLane>
-class CanonicalSoftmaxRing {
+class CanonicalSoftmaxRing : RingSlot<Types, kClusterBlocks> {
+  using Slot = RingSlot<Types, kClusterBlocks>;
+
  public:
-  using In = typename Types::In;
-  using Out = typename Types::Out;
-  using Acc = typename Types::Acc;
-  using Index = typename Types::Index;
-  using Arguments = typename Types::Arguments;
-  using InPack = typename Types::InPack;
+  using typename Slot::Acc, typename Slot::Arguments;
+  using Slot::kSlotBytes, Slot::kKeptBytes;
   template <unsigned kAhead>
   using Found = FoundStates<Types, kClusterBlocks, kOfLane, kAhead>;
-  using Kept = KeptPacks<Types>;
-  static constexpr unsigned kElements = kChunkElements<In>, kPack = Types::kPack, kChunkPacks = kElements / kPack;
-  static constexpr unsigned kSlotPacks = kChunkPacks + (Types::kIsAligned ? 0 : 1);
-  static constexpr unsigned kSlotBytes = kSlotPacks * sizeof(InPack), kKeptBytes = kChunkPacks * Kept::kPackBytes;
-  static_assert(sizeof(InPack) == 16 && kChunkPacks % kWarpThreads == 0);
 
   struct Shared {
     unsigned long long landed[kBlockThreads / kWarpThreads];
@@ -74,75 +63,15 @@ class CanonicalSoftmaxRing {
   using State = typename Found<0>::State;
   using Weight = SoftmaxWeight<Types>;
   using GuessedPowers = typename Types::GuessedPowers;
-  using Mask = PackMask<InPack>;
-  /// A warp's row, of those of its cluster, and its chunk of each. Functions that are called have it in registers.
-  struct Place {
-    unsigned r, chunk;
-  };
-  static constexpr unsigned kOfLanePacks = kChunkPacks / kWarpThreads;
-
+  using typename Slot::Place;
   template <bool kIsWhole>
-  using Chunk = HeldChunks<Types, kWarpThreads, kOfLanePacks, 1, !Types::kLog, kIsWhole>;
+  using Chunk = typename Slot::template Chunk<kIsWhole>;
+  using Slot::kElements, Slot::kPack, Slot::kOfLanePacks;
+  using Slot::all, Slot::landed, Slot::lane, Slot::warp, Slot::first_row, Slot::place, Slot::elements;
+  using Slot::has_row, Slot::in_of, Slot::out_of, Slot::elements_before, Slot::copy, Slot::take, Slot::kept;
 
-  __device__ CanonicalSoftmaxRing(const Arguments& arguments, Shared& of_block) : all(arguments), shared(of_block) {}
-
-  __device__ unsigned row_of(unsigned r) const {
-    return first_row + r * (kClusterBlocks > 1 ? clusters_of_grid() : gridDim.x);
-  }
-  __device__ bool has_row(unsigned r) const { return row_of(r) < static_cast<unsigned>(all.rows); }
-  __device__ Index begin() const { return static_cast<Index>(place.chunk) * kElements; }
-  __device__ const In* in_of(unsigned r) const { return softmax_input<Types>(all, row_of(r)) + begin(); }
-  __device__ Out* out_of(unsigned r) const { return softmax_output<Types>(all, row_of(r)) + begin(); }
-  /// Elements of the row from the chunk on, or so many that the next chunk's first pack is whole.
-  __device__ unsigned elements_left() const {
-    const auto columns = static_cast<Index>(all.columns);
-    return columns <= begin() ? 0 : at_most(columns - begin(), kElements + kPack);
-  }
-  static __device__ unsigned elements_before(const In* chunk) {
-    return Types::kIsAligned ? 0 : elements_behind_alignment<sizeof(InPack)>(chunk);
-  }
-
-  __device__ unsigned char* of_warp() const { return dynamic_smem + warp * (kSlotBytes + kKeptBytes); }
-  __device__ InPack* slot() const { return reinterpret_cast<InPack*>(of_warp()); }
-  __device__ Kept kept() const { return Kept(of_warp() + kSlotBytes); }
-
-  /// Copies the warp's chunk of row r, if there is one, into its slot, which all lanes have read.
-  template <bool kIsWhole>
-  __device__ void copy(unsigned r) const {
-    __syncwarp();
-    if (lane != 0 || !has_row(r)) return;
-    const In* const in = in_of(r);
-    if constexpr (kIsWhole && Types::kIsAligned) {
-      arrive_with_bulk_copy(slot(), in, kSlotBytes, shared.landed + warp, last_use_policy());
-      return;
-    }
-    const unsigned left = elements_left(), before = elements_before(in), behind = before + at_most(left, kElements);
-    auto* from = reinterpret_cast<const InPack*>(in - before);
-    InPack* to = slot();
-    unsigned count = left == 0 ? 0 : (behind + kPack - 1) / kPack;
-    if (place.chunk == 0 || left < kElements + kPack)
-      copy_ends(from, to, count, place.chunk == 0 ? before : 0, behind);
-    if (count > 0) arrive_with_bulk_copy(to, from, count * sizeof(InPack), shared.landed + warp, last_use_policy());
-    else arrive(shared.landed + warp);
-  }
-  /// Copies the elements of the first and the last pack one at a time, if the pack reaches beyond the input.
-  __device__ void copy_ends(const InPack*& from, InPack*& to, unsigned& count, unsigned begin, unsigned behind) const {
-    if (count == 0) return;
-    const unsigned last = count - 1;
-    if (copy_elements(from + last, to + last, last == 0 ? begin : 0, behind - last * kPack)) --count;
-    if (Types::kIsAligned || count == 0 || !copy_elements(from, to, begin, kPack)) return;
-    ++from;
-    ++to;
-    --count;
-  }
-  __device__ bool copy_elements(const InPack* from, InPack* to, unsigned begin, unsigned end) const {
-    const auto* const elements = reinterpret_cast<const In*>(from);
-    if (are_in(all.input, elements, kPack)) return false;
-#pragma unroll 1
-    for (unsigned e = begin; e < end; ++e) reinterpret_cast<In*>(to)[e] = elements[e];
-    fence_before_bulk_copies();
-    return true;
-  }
+  __device__ CanonicalSoftmaxRing(const Arguments& arguments, Shared& of_block)
+      : Slot(arguments, of_block.landed), shared(of_block) {}
 
   /// kIsWhole: the warp has all elements of its chunk.
   template <bool kIsWhole>
@@ -154,9 +83,9 @@ class CanonicalSoftmaxRing {
     for (; has_row(r); ++r) {
       forget();
       Chunk<kIsWhole> chunk;
-      wait_for_phase(shared.landed + warp, r % 2);
+      wait_for_phase(landed, r % 2);
       take(chunk, elements_before(in_of(r)));
-      copy<kIsWhole>(r + 1);
+      this->template copy<kIsWhole>(r + 1);
       forget();
       guessed.turn(chunk.packs);
       const Acc heaviest = heaviest_of(chunk), sum = sum_of(chunk, guessed);
@@ -178,30 +107,6 @@ class CanonicalSoftmaxRing {
     unrolled<kOfLanePacks>([&](unsigned u) { kept().keep(u, chunk.packs[u], chunk.weights[u]); });
   }
 
-  /// Loads the chunk from the slot.
-  template <bool kIsWhole>
-  __device__ void take(Chunk<kIsWhole>& chunk, unsigned before) const {
-    chunk.before = before;
-    unrolled<kOfLanePacks>([&](unsigned u) {
-      chunk.packs[u] = pack_of<kIsWhole>(lane + u * kWarpThreads, before + elements);
-    });
-    if constexpr (!Types::kIsAligned) {
-      InPack end = chunk.packs[0];
-      if (lane == 0 && before > 0) end = pack_of<kIsWhole>(kChunkPacks, before + elements);
-      chunk.packs[0] = Mask::of_first(lane == 0 ? before * sizeof(In) : 0).joined(end, chunk.packs[0]);
-    }
-  }
-  /// Pack p of the slot; what is behind the row has no weight.
-  template <bool kIsWhole>
-  __device__ InPack pack_of(unsigned p, unsigned behind) const {
-    if constexpr (kIsWhole) return slot()[p];
-    const InPack weightless = InPack::filled(convert<In>(all.scale.factor < Acc(0) ? highest<Acc>() : lowest<Acc>()));
-    if (p * kPack >= behind) return weightless;
-    const unsigned there = behind - p * kPack;
-    if (there >= kPack) return slot()[p];
-    return Mask::of_first(there * sizeof(In)).joined(slot()[p], weightless);
-  }
-
   static __device__ Acc heaviest_of(const auto& chunk) {
     return CanonicalCombine<HeaviestElement<Types>>::template in_all_lanes<kWarpThreads>(largest_of<Acc>(chunk.packs));
   }
@@ -220,9 +125,10 @@ class CanonicalSoftmaxRing {
   template <bool kIsWhole>
   __device__ bool write(unsigned r, const GuessedPowers& guessed) const {
     using GuessedWeight = SoftmaxWeight<Types, GuessedPowers>;
-    const auto found = shared.norms.of(r, [&]() -> typename FoundNorms<Types>::Of {
+    const auto found = shared.norms.of_row(r, [&] {
       const State of_all = shared.found.of_all(r);
-      return {of_all.heaviest, GuessedWeight(guessed, of_all.heaviest).template norm<true>(of_all.sum)};
+      const auto norm = GuessedWeight(guessed, of_all.heaviest).template norm<true>(of_all.sum);
+      return typename FoundNorms<Types>::OfRow{of_all.heaviest, norm};
     });
     if (!guessed.are_of(found.heaviest)) return false;
     GuessedWeight weight(guessed, found.heaviest);
@@ -261,12 +167,7 @@ class CanonicalSoftmaxRing {
     return sum_of(chunk, powers);
   }
 
-  const Arguments& all;
   Shared& shared;
-  unsigned lane = threadIdx.x % kWarpThreads, warp = threadIdx.x / kWarpThreads;
-  unsigned first_row = kClusterBlocks > 1 ? number_of_cluster() : blockIdx.x;  ///< of the block, or the cluster
-  Place place{0, warp + (kClusterBlocks > 1 ? rank_in_cluster() * all.chunks : 0)};
-  unsigned elements = at_most(elements_left(), kElements);
 };
 
 }  // namespace hone

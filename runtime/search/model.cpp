@@ -85,8 +85,8 @@ constexpr double kUnevenSms = 1.08;
 /// The SMs of a cluster are neighbours in a GPC, and the GPCs of a GPU may have unequal numbers of SMs that work, so
 /// that clusters do not fit all of them. Softmax of 256 rows of 2^20 f32 by 16, 24 and 33 clusters of 16 took 930, 852
 /// and 814 µs, as if 7 of the 8 that 132 SMs have room for were resident, 64 rows of 2^19 f16 by clusters of 4 64 where
-/// 33 at once would take 54 (H100, CUDA 13.0, 2026-11-25 and 27). The driver was not asked, and that clusters of 8 lose
-/// one, too, is assumed.
+/// 33 at once would take 54 (H100, CUDA 13.0, 2026-11-25 and 27). The driver of an H200 has room for 31 clusters of 4,
+/// 15 of 8 and 7 of 16, where an SM has room for one block (2026-11-30).
 constexpr int kLargeCluster = 4;
 constexpr double kSmsOfClusters = 0.94;
 

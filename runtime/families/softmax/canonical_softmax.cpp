@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int64_t kMostHeldByHalf = 32;          ///< elements of a lane, where half of the threads are resident
 /// Groups compute so long that they load meanwhile: 2^17 rows of 201 f16 took 44.4 µs, 41.8 so, and 40.9 with twice the
-/// rows in a tile, too; log-softmax 45.7, and 42.2 with twice the rows (H100, CUDA 13.0, 2026-11-28). Threads with rows to
-/// themselves do not, nor do kernels with fast numerics, which lose 1 % by it.
+/// rows in a tile, too; log-softmax 45.7, and 42.2 with twice the rows (H100, CUDA 13.0, 2026-11-28). Threads with rows
+/// to themselves do not, nor do kernels with fast numerics, which lose 1 % by it.
 constexpr std::int64_t kAreasOfGroups = 2;
 constexpr std::int32_t kHeldTile = 2;                 ///< packs of a ring that a thread writes at once, at most
 constexpr std::int64_t kFoundPlaces = 4 + 2;          ///< of rows, and of those that are summed again
@@ -196,7 +196,7 @@ WorkShape CanonicalSoftmax::shape() const {
     shape.bytes_in_flight_per_block = tile_rows() * (is_by_chunk ? std::min(row_bytes, kChunkBytes) : row_bytes);
     if (has_tiles && tile_of_lanes.in_areas == 1) shape.round_latencies = kTileRoundLatencies;
     if (!is_aligned && !is_by_chunk)
-      shape.instructions_per_byte = element_instructions() / static_cast<double>(traits.in_bytes + traits.out_bytes);
+      shape.instructions_per_byte = instructions_per_byte();
     return shape;
   }
   if (is_held()) {
@@ -213,8 +213,7 @@ WorkShape CanonicalSoftmax::shape() const {
   shape.launches = cuts_rows() ? 2 : 1;
   shape.independent_blocks = !cuts_rows();
   shape.loads_ahead = is_ring;
-  shape.instructions_per_byte = (kBlockElementInstructions + (traits.out_bytes > 2 ? kFullInstructions : 0)) /
-                                static_cast<double>(traits.in_bytes + traits.out_bytes);
+  shape.instructions_per_byte = instructions_per_byte();
   shape.bytes_in_flight_per_block = is_ring ? chunks_of_block(columns) * kChunkBytes
                                             : std::min(row_bytes / launched_blocks(), tile * traits.in_bytes);
   if (!is_on_chip) shape.traffic = traits.traffic(2, 1);
@@ -222,9 +221,12 @@ WorkShape CanonicalSoftmax::shape() const {
   return shape;
 }
 
-double CanonicalSoftmax::element_instructions() const {
+double CanonicalSoftmax::instructions_per_byte() const {
+  const double of_full = traits.out_bytes > 2 ? kFullInstructions : 0;
+  const auto bytes = static_cast<double>(traits.in_bytes + traits.out_bytes);
+  if (scope != Scope::warp) return (kBlockElementInstructions + of_full) / bytes;
   const std::int64_t length = center_of(problem, 1);
-  const double of_full = traits.out_bytes > 2 ? kFullInstructions : 0, of_log = traits.is_log ? kLogInstructions : 0;
+  const double of_log = traits.is_log ? kLogInstructions : 0;
   double of_lane = kLaneInstructions, of_element = kElementInstructions;
   if (has_tiles && threads_per_row == 1 && tile_of_lanes.elements_each <= kMostUnrolledColumns) {
     of_lane = kUnrolledRowInstructions;
@@ -234,7 +236,7 @@ double CanonicalSoftmax::element_instructions() const {
     of_element = kPackElementInstructions * packs * threads_per_row * static_cast<double>(pack) /
                  static_cast<double>(length);
   }
-  return of_element + of_full + (of_lane + of_log) * threads_per_row / static_cast<double>(length);
+  return (of_element + of_full + (of_lane + of_log) * threads_per_row / static_cast<double>(length)) / bytes;
 }
 
 Spans CanonicalSoftmax::spans(std::int64_t max_blocks) const {

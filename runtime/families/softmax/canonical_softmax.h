@@ -89,7 +89,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   }
   std::int64_t row_tiles() const { return at_least_one(divide_up(columns, tile)); }
   Spans spans(std::int64_t max_blocks) const;
-  double element_instructions() const;  ///< of rows that begin anywhere, where lanes of a warp have them
+  double instructions_per_byte() const;  ///< of rows that warps share, or that begin anywhere, where lanes have them
 };
 
 namespace canonical {
