@@ -3,8 +3,8 @@
 // Weights are exponentials of IEEE operations alone (canonical_powers.cuh), and their sum is the canonical tree over
 // the row's elements. Six ways, by the length of a row:
 //
-//   CanonicalSoftmaxLanes   kLanes neighbouring lanes hold a row in registers, kUnroll packs each: at most a chunk, or
-//                           a few chunks if they are a warp.
+//   CanonicalSoftmaxLanes   neighbouring lanes hold a row in registers: at most a chunk, or a few chunks if they are a
+//                           warp.
 //   CanonicalSoftmaxBlock   the warps of a block, or of a cluster, hold a row in registers. They share its chunks
 //                           evenly: each takes 2^run_levels of them, and a block arguments.chunks. Warps and blocks
 //                           behind the row's last chunk need not be launched. Where a warp takes more than kChunks, the
@@ -26,14 +26,16 @@
 
 namespace hone {
 
-/// A Row in registers. kIsWhole: all elements are there, and if place.columns is 0, no results are wanted.
-template <class Types_, unsigned kLanes, unsigned kUnroll, unsigned kChunks, bool kIsWhole = false>
+/// A Row in registers. kIsWhole: all elements are there, and if place.columns is 0, no results are wanted. kIsOfPacks:
+/// all elements of a pack are there, or none.
+template <class Types_, unsigned kLanes, unsigned kUnroll, unsigned kChunks, bool kIsWhole = false,
+          bool kIsOfPacks = false>
 struct HeldRow {
   using Types = Types_;
   using In = typename Types::In;
   using Out = typename Types::Out;
   using Acc = typename Types::Acc;
-  using Held = HeldChunks<Types, kLanes, kUnroll, kChunks, !Types::kLog, kIsWhole>;
+  using Held = HeldChunks<Types, kLanes, kUnroll, kChunks, !Types::kLog, kIsWhole, kIsOfPacks>;
   using Again = HeldRow<Types, kLanes, kUnroll, kChunks>;
   static constexpr bool kIsApart = true;
 
@@ -126,33 +128,52 @@ struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
   }
 };
 
-/// The grid-stride loop is over tiles of as many rows as a block has groups of lanes, times kRows. A group loads all of
-/// its rows before it computes any, if they have kWholeUnroll whole packs of each lane; else as many as it can hold.
-template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows, unsigned kWholeUnroll>
+/// The grid-stride loop is over tiles of kTileRows rows. A group of kLanes lanes loads kRows of them, of up to
+/// kWholeColumns elements, before it computes any. If kMayBeLong, rows have up to twice as many, for which there are
+/// twice the lanes, or twice the packs of a warp.
+template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows, bool kMayBeLong>
 struct CanonicalSoftmaxLanes {
-  static constexpr unsigned kGroups = kBlockThreads / kLanes, kHeldColumns = kLanes * kUnroll * Types::kPack;
-  static constexpr unsigned kTileRows = kGroups * kRows, kChunk = kChunkElements<typename Types::In>;
-  static constexpr unsigned kWholeColumns = kLanes * kWholeUnroll * Types::kPack;
-  static constexpr unsigned kRowsAtOnce = kRows * kWholeUnroll > kUnroll ? kRows * kWholeUnroll / kUnroll : 1;
-  static __device__ constexpr unsigned chunks_of(unsigned columns) { return columns > kChunk ? columns / kChunk : 1; }
+  static constexpr unsigned kTileRows = kBlockThreads / kLanes * kRows, kChunk = kChunkElements<typename Types::In>;
+  static constexpr unsigned kWholeColumns = kLanes * kUnroll * Types::kPack;
+  static constexpr unsigned kHeldColumns = kMayBeLong ? 2 * kWholeColumns : kWholeColumns;
   static_assert(kLanes == kWarpThreads || (kLanes < kWarpThreads && kHeldColumns <= kChunk));
 
   static __device__ void run(const typename Types::Arguments& all) {
-    using Whole = HeldRow<Types, kLanes, kWholeUnroll, chunks_of(kWholeColumns), true>;
-    using Any = HeldRow<Types, kLanes, kUnroll, chunks_of(kHeldColumns)>;
-    if (Types::kIsAligned && all.columns == kWholeColumns) write_tiles<Whole, kRows>(all);
-    else write_tiles<Any, kRowsAtOnce>(all);
+    if constexpr (!Types::kIsAligned) {
+      if (!kMayBeLong || all.columns <= kWholeColumns) write_tiles<OfLanes<>, kLanes, kRows>(all);
+      else write_tiles<Long<>, kLongLanes, kLongRows>(all);
+    } else if (all.columns == kWholeColumns) {
+      write_tiles<OfLanes<true>, kLanes, kRows>(all);
+    } else if (all.columns % Types::kPack != 0) {
+      write_tiles<Long<>, kLongLanes, kLongRows>(all);
+    } else if (!kMayBeLong || all.columns < kWholeColumns) {
+      write_tiles<OfLanes<false, true>, kLanes, kRows>(all);
+    } else {
+      write_tiles<Long<true>, kLongLanes, kLongRows>(all);
+    }
   }
 
  private:
-  template <class AnyRow, unsigned kAtOnce>
+  static constexpr bool kHasLongWarps = kMayBeLong && kLanes == kWarpThreads;
+  static constexpr unsigned kLongLanes = kMayBeLong && !kHasLongWarps ? 2 * kLanes : kLanes;
+  static constexpr unsigned kLongUnroll = kHasLongWarps ? 2 * kUnroll : kUnroll;
+  static constexpr unsigned kLongRows = kHasLongWarps && kRows > 1 ? kRows / 2 : kRows;
+  static __device__ constexpr unsigned chunks_of(unsigned columns) { return columns > kChunk ? columns / kChunk : 1; }
+
+  template <bool kIsWhole = false, bool kIsOfPacks = false>
+  using OfLanes = HeldRow<Types, kLanes, kUnroll, chunks_of(kWholeColumns), kIsWhole, kIsOfPacks>;
+  template <bool kIsOfPacks = false>
+  using Long = HeldRow<Types, kLongLanes, kLongUnroll, chunks_of(kHeldColumns), false, kIsOfPacks>;
+
+  template <class AnyRow, unsigned kOfRow, unsigned kAtOnce>
   static __device__ void write_tiles(const typename Types::Arguments& all) {
-    CombineSoftmax<Types, kLanes, 1, Exchange::barriers> combine;
+    constexpr unsigned kGroups = kBlockThreads / kOfRow;
+    CombineSoftmax<Types, kOfRow, 1, Exchange::barriers> combine;
     const typename Types::GuessedPowers guessed{all.guessed, all.scale.factor};
     for (unsigned long long tile = blockIdx.x; tile * kTileRows < all.rows; tile += gridDim.x) {
 #pragma unroll 1
-      for (unsigned begin = 0; begin < kRows; begin += kAtOnce) {
-        const unsigned long long first = tile * kTileRows + begin * kGroups + threadIdx.x / kLanes;
+      for (unsigned begin = 0; begin < kTileRows; begin += kAtOnce * kGroups) {
+        const unsigned long long first = tile * kTileRows + begin + threadIdx.x / kOfRow;
         const unsigned left = first < all.rows ? at_most(all.rows - first, kTileRows) : 0;
         // A row that is not there is the first of all, so that it can be loaded.
         const auto place = [&](unsigned r) { return r * kGroups < left ? first + r * kGroups : 0; };

@@ -9,9 +9,9 @@ namespace hone {
 /// heaviest one's: the least weight of an element would not be, where each sum is a tie. Nothing is computed for packs
 /// that no lane has.
 template <class Types, unsigned kLanes, unsigned kUnroll, unsigned kChunks = 1, bool kKeepsWeights = !Types::kLog,
-          bool kAreAllThere = false>
-struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere> {
-  using Packs = RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere>;
+          bool kAreAllThere = false, bool kAreWhole = false>
+struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere, kAreWhole> {
+  using Packs = RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere, kAreWhole>;
   using typename Packs::Out, typename Packs::Acc;
   using Packs::kPack, Packs::kUnrollOfChunk;
 
@@ -63,17 +63,21 @@ struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere> {
   /// The weights of pack u: zeros if no lane has an element of it.
   template <class AnyPowers>
   __device__ void weigh_pack(Acc (&values)[kPack], unsigned u, unsigned columns, const AnyPowers& powers) const {
-    const bool are_there = this->has_any(u, columns);
+    // Of rows of whole packs, a lane has most: a branch for each would take longer than zeros.
+    const bool may_be_none = !kAreWhole || (kUnroll > 2 && u >= kUnroll / 2);
+    const bool are_there = !may_be_none || this->has_any(u, columns);
 #pragma unroll
     for (unsigned e = 0; e < kPack; ++e) values[e] = Acc(0);
     if (!are_there) return;
 #pragma unroll
     for (unsigned e = 0; e < kPack; ++e) values[e] = powers(convert<Acc>(this->packs[u][e]));
-    behind_branch(!this->has_all(u, columns), [&] {
+    const auto leave_out = [&] {
 #pragma unroll
       for (unsigned e = 0; e < kPack; ++e)
         if (!this->has(u, e, columns)) values[e] = Acc(0);
-    });
+    };
+    if constexpr (kAreWhole) leave_out();
+    else behind_branch(!this->has_all(u, columns), leave_out);
   }
 
   /// Folds what weigh(u, values) makes of packs kFirst, kFirst + kStep, … of a chunk, in halves.

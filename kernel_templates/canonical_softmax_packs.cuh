@@ -15,13 +15,13 @@ __device__ bool are_in(const InputBytes& input, const T* first, unsigned element
 
 /// The packs of kChunks chunks, or of a shorter row, that a lane holds: packs u < kUnroll, those of kLanes lanes side
 /// by side. `columns` elements are there, from the first one on; the others have no weight. kIsWhole: all elements are
-/// there, but for results if `columns` is 0.
+/// there, but for results if `columns` is 0. kAreWhole: all elements of a pack are there, or none.
 ///
 /// Where rows begin anywhere, packs are aligned in the input, and each chunk is turned by the `before` elements of its
 /// first pack that are before it: in their place are its last ones, if it has so many. A tree of halves does not change
 /// when its leaves are turned. Torn packs of results are stored in parts, and all packs one element at a time where the
 /// output is not aligned as the input is.
-template <class Types, unsigned kLanes, unsigned kUnroll, unsigned kChunks, bool kAreAllThere>
+template <class Types, unsigned kLanes, unsigned kUnroll, unsigned kChunks, bool kAreAllThere, bool kAreWhole>
 struct RowPacks {
   using In = typename Types::In;
   using Out = typename Types::Out;
@@ -31,7 +31,7 @@ struct RowPacks {
   static constexpr unsigned kPack = Types::kPack, kUnrollOfChunk = kUnroll / kChunks;
   static constexpr unsigned kMostOfChunk = kLanes * kUnrollOfChunk * kPack;
   static constexpr bool kIsAligned = Types::kIsAligned, kIsWhole = kAreAllThere && kIsAligned;
-  static_assert(kUnrollOfChunk * kChunks == kUnroll && kPack > 1);
+  static_assert(kUnrollOfChunk * kChunks == kUnroll && kPack > 1 && (kIsAligned || !kAreWhole));
   static_assert(kIsAligned || (kMostOfChunk & (kMostOfChunk - 1)) == 0);
 
   InPack packs[kUnroll];
@@ -69,6 +69,7 @@ struct RowPacks {
 
   /// True if element e of the lane's pack u is there.
   __device__ bool has(unsigned u, unsigned e, unsigned columns) const {
+    if (kAreWhole) return is_there(u, columns);
     return kAreAllThere || begin(u) + e + (e < ahead(u) ? kMostOfChunk : 0) < behind(columns);
   }
   /// True if all lanes have all elements of pack u.
@@ -88,10 +89,10 @@ struct RowPacks {
       if (kIsWhole ? columns == 0 : !is_there(u, columns)) continue;
       take(u);
       const OutPack pack = OutPack::of([&](unsigned e) { return result(u, e); });
-      if (kIsWhole || (in_step && is_whole(u, columns))) {
+      if (kIsWhole || kAreWhole || (in_step && is_whole(u, columns))) {
         auto* const to = reinterpret_cast<OutPack*>(address(first, u));
         // The compiler stores some packs of logarithms in four parts; in one, wider elements would spill.
-        if constexpr (kIsWhole || (Types::kLog && sizeof(In) < sizeof(Acc))) store_streaming(to, pack);
+        if constexpr (kIsWhole || kAreWhole || (Types::kLog && sizeof(In) < sizeof(Acc))) store_streaming(to, pack);
         else *to = pack;
       } else if constexpr (kIsAligned) {  // one by one: where a lane has few registers, bits of a pack would spill
         unrolled<kPack>([&](unsigned e) {
@@ -131,6 +132,7 @@ struct RowPacks {
   __device__ bool is_there(unsigned u, unsigned columns) const { return kAreAllThere || begin(u) < behind(columns); }
   /// True if all elements of pack u are there, one behind the other.
   __device__ bool is_whole(unsigned u, unsigned columns) const {
+    if (kAreWhole) return is_there(u, columns);
     return (kAreAllThere || begin(u) + kPack <= behind(columns)) && ahead(u) == 0;
   }
 
@@ -152,7 +154,7 @@ struct RowPacks {
         packs[u] = *pack_at(address(first, u));
       } else {
         packs[u] = InPack::filled(weightless);
-        if (is_there(u, columns))
+        if (!kAreWhole && is_there(u, columns))
           for_elements(u, columns, [&](unsigned which, unsigned at) {
             unrolled<kPack>([&](unsigned e) {
               if (which >> e & 1) packs[u].set(e, address(first, u)[at + e]);

@@ -10,11 +10,14 @@
 namespace hone {
 namespace {
 
-constexpr std::int64_t kMostHeldByHalf = 32;          ///< elements of a lane, where half of the threads are resident
 /// Groups compute so long that they load meanwhile: 2^17 rows of 201 f16 took 44.4 µs, 41.8 so, and 40.9 with twice the
 /// rows in a tile, too; log-softmax 45.7, and 42.2 with twice the rows (H100, CUDA 13.0, 2026-11-28). Threads with rows
 /// to themselves do not, nor do kernels with fast numerics, which lose 1 % by it.
 constexpr std::int64_t kAreasOfGroups = 2;
+constexpr std::int64_t kMostHeldByHalf = 32;  ///< elements of a lane, where half of the threads are resident
+/// The registers of a lane's elements where three quarters of the threads are resident: log-softmax of 2^20 rows of 64
+/// f32 takes 8 lanes of two packs 127.5 µs so, and 136.4 with half of the threads (H200, CUDA 13.0, 2026-11-30).
+constexpr std::int64_t kMostRegistersOfMany = 16;
 constexpr std::int32_t kHeldTile = 2;                 ///< packs of a ring that a thread writes at once, at most
 constexpr std::int64_t kFoundPlaces = 4 + 2;          ///< of rows, and of those that are summed again
 constexpr std::int64_t kNormPlaces = 2;               ///< of what results of a row are made of
@@ -31,8 +34,10 @@ constexpr double kElementInstructions = 14, kFullInstructions = 5;
 constexpr double kUnrolledRowInstructions = 30, kLaneInstructions = 100, kLogInstructions = 75;
 
 /// The same where lanes hold packs of rows that begin anywhere, and those of a pack, which the row may not fill: 2^19
-/// rows of 50 f16 take 4 lanes of 4 packs 66 µs, 8 of 2 81, 16 of 1 144 (H100, CUDA 13.0, 2026-11-28).
+/// rows of 50 f16 take 4 lanes of 4 packs 66 µs, 8 of 2 81, 16 of 1 144 (H100, CUDA 13.0, 2026-11-28). Then of rows
+/// that begin at packs: 2^17 rows of 200 f16 take 8 lanes of 4 packs 29.7 µs, 16 of 2 35.3 (H200, 2026-11-30).
 constexpr double kPackElementInstructions = 22, kTurnedPackInstructions = 60, kTurnedLaneInstructions = 290;
+constexpr double kAlignedElementInstructions = 16, kAlignedLaneInstructions = 150;
 
 /// The instructions of an element where the warps of a block have chunks of rows, with what they exchange.
 constexpr double kBlockElementInstructions = 21;
@@ -66,7 +71,7 @@ Reason CanonicalSoftmax::is_valid(const DeviceFacts& facts) const {
        reason_if(is_in_shared && smem_bytes(last_of(problem, 1)) > most_smem, "shared memory does not hold the row"),
        reason_if(is_by_lanes && !std::has_single_bit(static_cast<unsigned>(packs_per_thread)),
                  "lanes hold a power of two of packs"),
-       reason_if(is_by_lanes && (of_lanes > most_of_lanes() || row_packs > packs_per_thread),
+       reason_if(is_by_lanes && (of_lanes > most_of_lanes() || whole_packs > packs_per_thread),
                  "lanes do not hold the row"),
        reason_if(scope == Scope::cluster && !is_in_shared && last_of(problem, 1) > 2 * tile * cluster_blocks,
                  "a cluster does not hold half of the row"),
@@ -113,6 +118,13 @@ HeldRows CanonicalSoftmax::held_rows(std::int64_t of_columns, std::int64_t block
           HeldParts::of_tree(packs, blocks, 2 * sum_bytes, sum_bytes, is_aligned)};
 }
 
+MinBlocks CanonicalSoftmax::bounds_of_held(std::int64_t elements) const {
+  const std::int64_t registers = elements * info(traits.accumulator).size_bytes / 4;
+  const bool has_few = scope == Scope::warp && registers <= kMostRegistersOfMany && rows_at_once() <= 2;
+  if (has_few) return MinBlocks::three_quarters;
+  return elements <= kMostHeldByHalf ? MinBlocks::one_half : MinBlocks::unset;
+}
+
 std::int64_t CanonicalSoftmax::most_of_lanes() const {
   return threads_per_row < 32 ? chunk : 32 / pack * chunk;
 }
@@ -132,8 +144,7 @@ Unit CanonicalSoftmax::unit() const {
       index_type(needs_wide_index(problem, 1)), traits.is_log, pack, is_aligned, chunk);
   // Code for long rows and for other weights takes twice the registers that the rows held do, if it may.
   const auto held = [&](std::string_view kernel, std::int64_t columns_held, std::int64_t elements_in_registers) {
-    const bool is_half = min_blocks == MinBlocks::unset && elements_in_registers <= kMostHeldByHalf;
-    const MinBlocks bounds = is_half ? MinBlocks::one_half : min_blocks;
+    const MinBlocks bounds = min_blocks == MinBlocks::unset ? bounds_of_held(elements_in_registers) : min_blocks;
     source += fmt::format(
         "using Kernel = {};\nstatic_assert(Kernel::kHeldColumns == {}, \"host and device disagree\");\n", kernel,
         columns_held);
@@ -168,8 +179,8 @@ Unit CanonicalSoftmax::unit() const {
   }
   if (scope == Scope::warp)
     return held(fmt::format("hone::CanonicalSoftmaxLanes<Types, {}, {}, {}, {}, {}>", block_threads, threads_per_row,
-                            row_packs, rows_at_once(), whole_packs),
-                of_lanes, packs_per_thread * pack);
+                            whole_packs, rows_at_once(), row_packs > whole_packs),
+                of_lanes, held_elements());
   if (is_on_chip) {
     source += fmt::format(
         "static_assert(hone::kChunksInShared<Types, {0}> == {1} && hone::KeptPacks<Types>::kPackBytes == {2},\n"
@@ -189,20 +200,22 @@ Unit CanonicalSoftmax::unit() const {
 WorkShape CanonicalSoftmax::shape() const {
   const std::int64_t count = at_least_one(rows);
   const std::int64_t row_bytes = at_least_one(columns) * traits.in_bytes;
-  WorkShape shape{.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns))};
+  WorkShape shape{.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns)),
+                  .independent_blocks = !cuts_rows() && !is_held(),
+                  .loads_ahead = is_ring || tile_of_lanes.in_areas > 1};
   if (scope == Scope::warp) {
     shape.tiles = divide_up(count, tile_rows());
     const bool is_by_chunk = is_in_shared && !has_tiles;
     shape.bytes_in_flight_per_block = tile_rows() * (is_by_chunk ? std::min(row_bytes, kChunkBytes) : row_bytes);
     if (has_tiles && tile_of_lanes.in_areas == 1) shape.round_latencies = kTileRoundLatencies;
-    if (!is_aligned && !is_by_chunk)
-      shape.instructions_per_byte = instructions_per_byte();
+    shape.instructions_per_byte = instructions_per_byte();
+    if (!is_in_shared)
+      shape.traffic = traffic_of_lanes(divide_up(at_least_one(columns), threads_per_row * pack), threads_per_row);
     return shape;
   }
   if (is_held()) {
     shape.tiles = count * divide_up(at_least_one(columns), HeldRows::kChunkPacks * pack);
     shape.cooperative = true;
-    shape.independent_blocks = false;
     held_rows(columns, 1).add_to(shape, rows, traits.traffic(1, 1) - 1);
     return shape;
   }
@@ -211,8 +224,6 @@ WorkShape CanonicalSoftmax::shape() const {
   shape.cluster_blocks = static_cast<int>(launched_blocks());
   shape.tiles = count * (cuts_rows() ? row_tiles() : launched_blocks());
   shape.launches = cuts_rows() ? 2 : 1;
-  shape.independent_blocks = !cuts_rows();
-  shape.loads_ahead = is_ring;
   shape.instructions_per_byte = instructions_per_byte();
   shape.bytes_in_flight_per_block = is_ring ? chunks_of_block(columns) * kChunkBytes
                                             : std::min(row_bytes / launched_blocks(), tile * traits.in_bytes);
@@ -232,9 +243,10 @@ double CanonicalSoftmax::instructions_per_byte() const {
     of_lane = kUnrolledRowInstructions;
   } else if (!has_tiles) {
     const auto packs = static_cast<double>(divide_up(length, threads_per_row * pack));
-    of_lane = kTurnedLaneInstructions + kTurnedPackInstructions * static_cast<double>(row_packs);
-    of_element = kPackElementInstructions * packs * threads_per_row * static_cast<double>(pack) /
-                 static_cast<double>(length);
+    of_lane = is_aligned ? kAlignedLaneInstructions
+                         : kTurnedLaneInstructions + kTurnedPackInstructions * static_cast<double>(whole_packs);
+    of_element = (is_aligned ? kAlignedElementInstructions : kPackElementInstructions) * packs * threads_per_row *
+                 static_cast<double>(pack) / static_cast<double>(length);
   }
   return (of_element + of_full + (of_lane + of_log) * threads_per_row / static_cast<double>(length)) / bytes;
 }

@@ -47,6 +47,12 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t rows_at_once() const {
     return has_tiles ? tile_of_lanes.of_thread : at_least_one(packs_per_thread / whole_packs);
   }
+  /// Of the rows that a lane of a group holds at once. Longer rows than most have twice the lanes, if there are as many.
+  std::int64_t held_elements() const {
+    const std::int64_t of_rows = rows_at_once() * whole_packs;
+    return (threads_per_row < 32 ? of_rows : std::max(row_packs, of_rows)) * pack;
+  }
+  MinBlocks bounds_of_held(std::int64_t elements) const;  ///< of kernels whose lanes hold so many in registers
   std::int64_t tile_rows() const { return block_threads / threads_per_row * rows_at_once(); }
 
   std::int64_t row_warps() const { return scope == Scope::warp ? 1 : block_threads / 32; }  ///< of a block

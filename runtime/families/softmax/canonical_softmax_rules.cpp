@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::int64_t kMostPacksOfBlock = 4096;      ///< in registers
 constexpr std::int64_t kMostElementsOfLane = 64;      ///< of a row, which are kept as accumulators
-constexpr std::int64_t kMostRowsAtOnce = 4;
+constexpr std::int64_t kMostRowsAtOnce = 4, kMostRowsOfManyLanes = 2;
+constexpr int kManyLanes = 8;
+constexpr std::int64_t kFewInFlight = 48 * 1024, kEnoughInFlight = 64 * 1024;  ///< bytes of an SM
 constexpr std::int64_t kMostChunksOfWarp = 4;         ///< of a row in shared memory
 constexpr std::int64_t kLeastRingBytes = 32 * 1024;   ///< of a row
 constexpr int kLeastSmemKib = 48;                     ///< that a policy names
@@ -26,6 +28,10 @@ struct View : PolicyView<CanonicalSoftmax> {
   std::int64_t longest = at_least_one(last_of(problem, 1));  ///< row of the class
 
   bool is_of_lanes() const { return scope == Scope::warp && !is_in_shared; }
+  std::int64_t bytes_in_flight_of_sm() const {
+    const std::int64_t of_lane = rows_at_once() * whole_packs * pack * traits.in_bytes;
+    return of_lane * threads_of_sm(bounds_of_held(held_elements()));
+  }
   bool is_of_blocks_in_shared() const { return scope != Scope::warp && is_in_shared && !is_ring; }
   /// True if blocks of twice the threads have as many registers for each.
   bool may_be_larger() const {
@@ -35,7 +41,7 @@ struct View : PolicyView<CanonicalSoftmax> {
   HeldRows held_rows_of_all_sms() const { return held_rows(columns, facts.sm_count); }
 };
 
-constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 26>{{
+constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 29>{{
     {"few warps of a block that holds rows take long for each", "as with fast numerics (softmax_family.cpp)",
      [](const View& v) { return v.is_held() && v.block_threads < 1024; }},
     {"four warps, one of three groups, share eight chunks of the tree evenly; where a block has more than three chunks of "
@@ -82,6 +88,21 @@ constexpr auto kRules = joined(kHeldRules<View>, std::array<PruneRule<View>, 26>
      [](const View& v) { return v.has_tiles && v.threads_per_row > v.columns; }},
     {"a lane holds more elements than its registers", kNotMeasured,
      [](const View& v) { return v.is_of_lanes() && v.packs_per_thread * v.pack > kMostElementsOfLane; }},
+    {"two rows at once are enough for groups of many lanes", "142.5 µs by four, as in the next line",
+     [](const View& v) {
+       return v.is_of_lanes() && v.threads_per_row >= kManyLanes && v.rows_at_once() > kMostRowsOfManyLanes;
+     }},
+    {"one row at a time has bytes enough in flight",
+     "2^20 rows of 64 f32 take 8 lanes 127.6 µs one row at a time, 131.5 two, and 4 lanes 131.2 and 133.1 (H200, CUDA "
+     "13.0, 2026-11-30)",
+     [](const View& v) {
+       return v.is_of_lanes() && v.rows_at_once() > 1 && v.bytes_in_flight_of_sm() > kEnoughInFlight;
+     }},
+    {"one row at a time has few bytes in flight",
+     "2^20 rows of 64 f16 take 8 lanes of a pack 82.2 µs one row at a time, 73.2 two (H200, CUDA 13.0, 2026-11-30)",
+     [](const View& v) {
+       return v.is_of_lanes() && v.row_packs > v.packs_per_thread && v.bytes_in_flight_of_sm() < kFewInFlight;
+     }},
     {"lanes hold more than twice a row", kNotMeasured,
      [](const View& v) { return v.is_of_lanes() && v.of_lanes > v.pack && v.of_lanes >= 2 * v.longest; }},
     {"so many rows at once are more than the registers hold", kNotMeasured,

@@ -221,6 +221,15 @@ TEST_F(SoftmaxResults, ReproducibleRowsOfWholePacksHaveTheBitsOfTheDefinition) {
   verify_policies(rows(DType::f16, 1, 37, 64, false), 1, lanes + "4");
   verify_policies(rows(DType::f16, -0.5, 37, 64, true), 1, lanes + "4");
   verify_policies(rows(DType::f32, -1.25, 33, 64, false), 1, lanes + "4");
+  // Rows of fewer packs than lanes may hold, and of more, which have twice the lanes, or twice the packs of a warp.
+  for (const std::int64_t columns : {48, 56, 72, 88}) {
+    verify_policies(rows(DType::f16, columns % 3 ? 1 : -1.5, 37, columns, columns % 16 == 8), 1, lanes + "2");
+    verify_policies(rows(DType::f32, 0.75, 35, columns - 4, columns % 16 == 0), 1, lanes + "4");
+  }
+  const std::string warps = "scope=warp threads_per_row=32 block_threads=128 staging=direct packs_per_thread=";
+  verify_policies(rows(DType::f32, -1, 9, 248, true), 1, warps + "2");
+  verify_policies(rows(DType::f32, 1, 9, 340, false), 1, warps + "2");
+  verify_policies(rows(DType::f16, 1, 9, 1400, true), 1, warps + "4");
   const std::string block = "scope=block block_threads=256 staging=direct packs_per_thread=4";
   verify_policies(rows(DType::bf16, 1, 2, 8192, false), 1, block);
   verify_policies(rows(DType::f64, -2, 2, 2048, true), 1, block);
