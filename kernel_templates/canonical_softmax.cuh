@@ -130,7 +130,7 @@ struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
 
 /// The grid-stride loop is over tiles of kTileRows rows. A group of kLanes lanes loads kRows of them, of up to
 /// kWholeColumns elements, before it computes any. If kMayBeLong, rows have up to twice as many, for which there are
-/// twice the lanes, or twice the packs of a warp.
+/// twice the lanes; or twice the packs of a warp; or a warp that holds a chunk reads them twice.
 template <class Types, unsigned kBlockThreads, unsigned kLanes, unsigned kUnroll, unsigned kRows, bool kMayBeLong>
 struct CanonicalSoftmaxLanes {
   static constexpr unsigned kTileRows = kBlockThreads / kLanes * kRows, kChunk = kChunkElements<typename Types::In>;
@@ -155,15 +155,18 @@ struct CanonicalSoftmaxLanes {
 
  private:
   static constexpr bool kHasLongWarps = kMayBeLong && kLanes == kWarpThreads;
+  static constexpr bool kReadsTwice = kHasLongWarps && kWholeColumns >= kChunk;
   static constexpr unsigned kLongLanes = kMayBeLong && !kHasLongWarps ? 2 * kLanes : kLanes;
   static constexpr unsigned kLongUnroll = kHasLongWarps ? 2 * kUnroll : kUnroll;
-  static constexpr unsigned kLongRows = kHasLongWarps && kRows > 1 ? kRows / 2 : kRows;
+  static constexpr unsigned kLongRows = kReadsTwice ? 1 : kHasLongWarps && kRows > 1 ? kRows / 2 : kRows;
   static __device__ constexpr unsigned chunks_of(unsigned columns) { return columns > kChunk ? columns / kChunk : 1; }
 
   template <bool kIsWhole = false, bool kIsOfPacks = false>
   using OfLanes = HeldRow<Types, kLanes, kUnroll, chunks_of(kWholeColumns), kIsWhole, kIsOfPacks>;
   template <bool kIsOfPacks = false>
-  using Long = HeldRow<Types, kLongLanes, kLongUnroll, chunks_of(kHeldColumns), false, kIsOfPacks>;
+  using LongHeld = HeldRow<Types, kLongLanes, kLongUnroll, chunks_of(kHeldColumns), false, kIsOfPacks>;
+  template <bool kIsOfPacks = false>
+  using Long = typename Select<kReadsTwice, LongRow<Types>, LongHeld<kIsOfPacks>>::type;
 
   template <class AnyRow, unsigned kOfRow, unsigned kAtOnce>
   static __device__ void write_tiles(const typename Types::Arguments& all) {

@@ -37,7 +37,7 @@ constexpr double kUnrolledRowInstructions = 30, kLaneInstructions = 100, kLogIns
 /// rows of 50 f16 take 4 lanes of 4 packs 66 µs, 8 of 2 81, 16 of 1 144 (H100, CUDA 13.0, 2026-11-28). Then of rows
 /// that begin at packs: 2^17 rows of 200 f16 take 8 lanes of 4 packs 29.7 µs, 16 of 2 35.3 (H200, 2026-11-30).
 constexpr double kPackElementInstructions = 22, kTurnedPackInstructions = 60, kTurnedLaneInstructions = 290;
-constexpr double kAlignedElementInstructions = 16, kAlignedLaneInstructions = 150;
+constexpr double kAlignedElementInstructions = 16, kAlignedLaneInstructions = 150, kReadTwice = 2;
 
 /// The instructions of an element where the warps of a block have chunks of rows, with what they exchange.
 constexpr double kBlockElementInstructions = 21;
@@ -247,6 +247,7 @@ double CanonicalSoftmax::instructions_per_byte() const {
                          : kTurnedLaneInstructions + kTurnedPackInstructions * static_cast<double>(whole_packs);
     of_element = (is_aligned ? kAlignedElementInstructions : kPackElementInstructions) * packs * threads_per_row *
                  static_cast<double>(pack) / static_cast<double>(length);
+    if (reads_twice() && columns > threads_per_row * whole_packs * pack) of_element *= kReadTwice;
   }
   return (of_element + of_full + (of_lane + of_log) * threads_per_row / static_cast<double>(length)) / bytes;
 }

@@ -47,10 +47,13 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t rows_at_once() const {
     return has_tiles ? tile_of_lanes.of_thread : at_least_one(packs_per_thread / whole_packs);
   }
-  /// Of the rows that a lane of a group holds at once. Longer rows than most have twice the lanes, if there are as many.
+  /// True if a warp reads rows twice that are longer than what it holds, which is a chunk; not so long ones have twice
+  /// the packs.
+  bool reads_twice() const { return row_packs > whole_packs && threads_per_row * whole_packs * pack >= chunk; }
+  /// Of the rows that a lane of a group holds at once. Longer rows than most have twice the lanes, if there are some.
   std::int64_t held_elements() const {
     const std::int64_t of_rows = rows_at_once() * whole_packs;
-    return (threads_per_row < 32 ? of_rows : std::max(row_packs, of_rows)) * pack;
+    return (threads_per_row == 32 && !reads_twice() ? std::max(row_packs, of_rows) : of_rows) * pack;
   }
   MinBlocks bounds_of_held(std::int64_t elements) const;  ///< of kernels whose lanes hold so many in registers
   std::int64_t tile_rows() const { return block_threads / threads_per_row * rows_at_once(); }
