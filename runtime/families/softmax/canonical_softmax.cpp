@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kAreasOfGroups = 2;
 constexpr std::int64_t kMostHeldByHalf = 32;  ///< elements of a lane, where half of the threads are resident
 /// The registers of a lane's elements where three quarters of the threads are resident: log-softmax of 2^20 rows of 64
-/// f32 takes 8 lanes of two packs 127.5 µs so, and 136.4 with half of the threads (H200, CUDA 13.0, 2026-11-30).
+/// f32 takes 8 lanes of two packs 127.6 µs so, and 136.5 with half of the threads (H200, CUDA 13.0, 2026-11-30).
 constexpr std::int64_t kMostRegistersOfMany = 16;
 constexpr std::int32_t kHeldTile = 2;                 ///< packs of a ring that a thread writes at once, at most
 constexpr std::int64_t kFoundPlaces = 4 + 2;          ///< of rows, and of those that are summed again
