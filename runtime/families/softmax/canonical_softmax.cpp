@@ -39,8 +39,8 @@ constexpr double kUnrolledRowInstructions = 30, kLaneInstructions = 100, kLogIns
 constexpr double kPackElementInstructions = 22, kTurnedPackInstructions = 60, kTurnedLaneInstructions = 290;
 constexpr double kAlignedElementInstructions = 16, kAlignedLaneInstructions = 150, kReadTwice = 2;
 
-/// The instructions of an element where the warps of a block have chunks of rows, with what they exchange; and the memory
-/// latencies of a round in which the blocks of a cluster do so before the next load: 1024 rows of 65536 f32 take
+/// The instructions of an element where the warps of a block have chunks of rows, with what they exchange; and the
+/// memory latencies of a round in which the blocks of a cluster do so before the next load: 1024 rows of 65536 f32 take
 /// clusters of 8 blocks with 32 elements a lane 133 µs, of 16 with 16 144 (H200, CUDA 13.0, 2026-11-30).
 constexpr double kBlockElementInstructions = 21, kClusterRoundLatencies = 3;
 
