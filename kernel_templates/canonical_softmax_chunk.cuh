@@ -63,7 +63,7 @@ struct HeldChunks : RowPacks<Types, kLanes, kUnroll, kChunks, kAreAllThere, kAre
   /// The weights of pack u: zeros if no lane has an element of it.
   template <class AnyPowers>
   __device__ void weigh_pack(Acc (&values)[kPack], unsigned u, unsigned columns, const AnyPowers& powers) const {
-    // Of rows of whole packs, a lane has most: a branch for each would take longer than zeros.
+    // A lane has most of a row's packs if they are whole, and a branch for each would take longer than zeros.
     const bool may_be_none = !kAreWhole || (kUnroll > 2 && u >= kUnroll / 2);
     const bool are_there = !may_be_none || this->has_any(u, columns);
 #pragma unroll
