@@ -50,7 +50,7 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   /// True if a warp reads rows twice that are longer than what it holds, which is a chunk; not so long ones have twice
   /// the packs.
   bool reads_twice() const { return row_packs > whole_packs && threads_per_row * whole_packs * pack >= chunk; }
-  /// Elements of the rows that a lane holds at once. Longer rows than most have twice the lanes, if there are as many.
+  /// The elements that a lane holds at once. Longer rows than most have twice the lanes, if there are as many.
   std::int64_t held_elements() const {
     const std::int64_t of_rows = rows_at_once() * whole_packs;
     return (threads_per_row == 32 && !reads_twice() ? std::max(row_packs, of_rows) : of_rows) * pack;
