@@ -23,10 +23,11 @@ struct LongRow {
   using Acc = typename Types::Acc;
   using Again = LongRow;
   static constexpr unsigned kOfLanes = kWarpThreads * Types::kPack, kElements = kChunkElements<In>;
+  static constexpr unsigned kStep = Types::kIsAligned ? kOfLanes : kElements;  ///< chunks are turned as a whole
   template <bool kIsWhole>
   using Chunks = HeldChunks<Types, kWarpThreads, kAtOnce * kElements / kOfLanes, kAtOnce, false, kIsWhole>;
   template <bool kIsWhole>
-  using Part = HeldChunks<Types, kWarpThreads, kElements / kOfLanes, 1, !Types::kLog, kIsWhole>;
+  using Part = HeldChunks<Types, kWarpThreads, kStep / kOfLanes, 1, !Types::kLog, kIsWhole>;
   using Tree = RunTree<SoftmaxWeight<Types>, unsigned>;
   static constexpr bool kIsApart = false;
   using Place = RowPart<Acc>;
@@ -55,9 +56,9 @@ struct LongRow {
   template <class Weight>
   __device__ void store(const In* in, Out* out, const Weight& weight, const SoftmaxNorm<Acc>& norm) const {
 #pragma unroll 1
-    for (unsigned i = 0; i < place.columns; i += kElements) {
+    for (unsigned i = 0; i < place.columns; i += kStep) {
       const unsigned columns = place.columns - i;
-      if (Types::kIsAligned && columns >= kElements) store_part<true>(in + i, out + i, columns, weight, norm);
+      if (Types::kIsAligned && columns >= kStep) store_part<true>(in + i, out + i, columns, weight, norm);
       else store_part<false>(in + i, out + i, columns, weight, norm);
     }
   }
