@@ -28,8 +28,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   std::int64_t chunk = kChunkBytes / traits.in_bytes;                                 ///< elements
   std::int64_t chunks_at_once = std::max(1, packs_per_thread / 4);                    ///< of a warp
   std::int64_t tile = block_threads / 32 * chunks_at_once * chunk;                    ///< elements of a block
-  std::int64_t row_packs = 1;                                                         ///< of a lane, of a row
-  std::int64_t whole_packs = 1;                                                       ///< of most rows of the class
+  std::int64_t row_packs = 1;                                                         ///< a lane's, of the longest row
+  std::int64_t whole_packs = 1;                                                       ///< of one in the class's middle
   std::int64_t of_lanes = 0;                                                          ///< elements of a row, at most
   SoftmaxTileRows tile_of_lanes;
   bool is_ring = staging == Staging::ring;
