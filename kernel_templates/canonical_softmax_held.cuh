@@ -33,13 +33,13 @@ struct CanonicalSoftmaxHeld {
   using Write = CanonicalHeldWrite<Types, kBlockThreads>;
 
   /// The largest and the smallest of a thread's elements, negated if the factor is negative; where the sums of tree
-  /// chunks go; and the warp's next tree chunk, counted from the part's first one. Those of a block's rows are dealt to
-  /// its warps one after the other.
+  /// chunks go; and the warp's next tree chunk and the end of those that are whole, counted from the part's first one.
+  /// Those of a block's rows are dealt to its warps one after the other.
   struct Sums {
     ExtremeElement<true, Acc, In> largest;
     ExtremeElement<false, Acc, In> smallest;  ///< if kFindsLow
     Acc* of_chunks;
-    unsigned next;
+    unsigned next, end;
   };
 
   /// Results of a row with the Weight of Guess, or another.
@@ -66,7 +66,8 @@ struct CanonicalSoftmaxHeld {
   }
 
   static __device__ Sums sums_of_chunks(const Row& part, Index first, const Rows& all) {
-    return {{}, {}, all.chunk_sums(0), static_cast<unsigned>(first / kTreeChunkPacks) + part.thread / kWarpThreads};
+    return {{}, {}, all.chunk_sums(0), static_cast<unsigned>(first / kTreeChunkPacks) + part.thread / kWarpThreads,
+            all.of_part(part.whole_tree_chunks())};
   }
 
   template <unsigned>
@@ -153,8 +154,8 @@ struct CanonicalSoftmaxHeld {
   template <class AnyPowers>
   static __device__ Sums sums_of_torn(const Row& part, unsigned r, const Rows& all, const AnyPowers& powers) {
     const unsigned dealt = r * all.part_tree_chunks() % kWarps, warp = part.thread / kWarpThreads;
-    Sums sums{{}, {}, all.chunk_sums(r), warp < dealt ? warp + kWarps - dealt : warp - dealt};
     unsigned at = all.of_part(part.whole_tree_chunks());
+    Sums sums{{}, {}, all.chunk_sums(r), warp < dealt ? warp + kWarps - dealt : warp - dealt, at};
     if (part.head > 0 && blockIdx.x == 0 && at > 0 && sums.next == 0) {
       add_from_memory(sums, part, 0, all, powers);
       sums.next = kWarps;
@@ -186,21 +187,20 @@ struct CanonicalSoftmaxHeld {
   /// Sums the whole tree chunks of a chunk that are the warp's. Chunks of a row come in order.
   template <class AnyPowers>
   static __device__ void add_tree_chunks(Sums& sums, const auto& chunk, const Rows& all, const AnyPowers& powers) {
-    const Index part = all.first_tree_chunk(), behind = tree_chunks_to_end(chunk);
-    const auto end = static_cast<unsigned>(behind < part ? 0 : behind - part);
-    const unsigned lane = chunk.thread % kWarpThreads;
+    const unsigned of_slot = all.arguments.slot_packs / kTreeChunkPacks, begin = chunk.number * of_slot;
+    const unsigned end = smaller<true>(begin + of_slot, sums.end), lane = chunk.thread % kWarpThreads;
     [[maybe_unused]] const PackMask<InPack> of_next =
         PackMask<InPack>::of_first(lane == 0 ? chunk.elements_before() * sizeof(In) : 0);
 #pragma unroll 1
     for (; sums.next < end; sums.next += kWarps) {
-      const Index first = (part + sums.next) * kTreeChunkPacks - chunk.packs_before();
+      const InPack* const first = chunk.packs + (sums.next - begin) * kTreeChunkPacks;
       HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false, true> held;
       unrolled<kTreeChunkPacks / kWarpThreads>(
-          [&](unsigned u) { held.packs[u] = chunk.load(first + lane + u * kWarpThreads); });
+          [&](unsigned u) { held.packs[u] = first[lane + u * kWarpThreads]; });
       powers.turn(held.packs);
       look_for_low(sums, held.packs, powers);
       if constexpr (!Types::kIsAligned) {
-        InPack next[1] = {chunk.load(chunk.packs_before() > 0 ? first + kTreeChunkPacks : first)};
+        InPack next[1] = {first[chunk.packs_before() > 0 ? kTreeChunkPacks : 0]};
         powers.turn(next);
         look_for_low(sums, next, powers);
         held.packs[0] = of_next.joined(next[0], held.packs[0]);
@@ -220,13 +220,6 @@ struct CanonicalSoftmaxHeld {
       if (!__any_sync(kFullMask, has_low(sums, powers))) return held.weigh(values, kTreeChunk, powers.of_none_low());
     }
     held.weigh(values, kTreeChunk, powers);
-  }
-
-  /// The tree chunks of a row up to the end of a chunk of whose packs all are there.
-  static __device__ Index tree_chunks_to_end(const auto& chunk) {
-    if constexpr (Types::kIsAligned) return chunk.end / kTreeChunkPacks;
-    const Index behind = (chunk.end + chunk.packs_before()) / kTreeChunkPacks;
-    return behind < chunk.whole_tree_chunks() ? behind : chunk.whole_tree_chunks();
   }
 
   static __device__ void keep(const Sums& sums, const Row& row, unsigned at, Acc (&values)[kPack]) {

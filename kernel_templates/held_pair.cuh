@@ -45,20 +45,16 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
     return larger<true>((arguments.chunks + 1) / 2, this->passing_chunks());
   }
 
-  /// Where the next of a row's chunks are, of those that are held and of those that pass.
-  struct Places {
-    const HeldPair& all;
-    Slot held, passing;
+  /// A place in the ring of what is held, or of what passes.
+  struct Place {
+    unsigned ring, slots;  ///< the first slot of the ring, and how many it has
+    Slot slot;             ///< counted from that
 
-    __device__ unsigned slot(bool is_held) const {
-      return is_held ? held.number : all.arguments.slots + passing.number;
-    }
-    __device__ unsigned phase(bool is_held) const { return is_held ? held.phase : passing.phase; }
-    __device__ void advance(bool is_held) {
-      if (is_held) held.advance(all.arguments.slots);
-      else passing.advance(all.arguments.passing_slots);
-    }
+    __device__ unsigned number() const { return ring + slot.number; }
+    __device__ void advance() { slot.advance(slots); }
   };
+  __device__ Place held_place(Slot slot) const { return {0, arguments.slots, slot}; }
+  __device__ Place passing_place(Slot slot) const { return {arguments.slots, arguments.passing_slots, slot}; }
 
   /// Where chunk c of row r is, which is held.
   __device__ Slot held_slot(unsigned r, unsigned c) const {
@@ -89,16 +85,24 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
     }
     auto sums = chunks.begin == 0 ? Kernel::sums_of_part(part.row, r, all)
                                   : Kernel::sums_of_chunks(part.row, chunks.begin * arguments.slot_packs, all);
-    Places places{*this, held_slot(r, larger<true>(chunks.begin, passing_chunks)), passing_slot<false>(r)};
+    const Place held = held_place(held_slot(r, larger<true>(chunks.begin, passing_chunks)));
+    const Place passing = passing_place(passing_slot<false>(r));
+    // The other group waits for this one, which chooses between the rings once, not for each chunk.
 #pragma unroll 1
-    for (unsigned c = chunks.begin; c < chunks.end; ++c) {
-      if (r == 1 && c == passing_chunks) wait_for_phase(&shared.helped, 0);  // the first row has landed in all slots
-      const bool is_held = c >= passing_chunks;
-      const unsigned slot = places.slot(is_held);
-      Kernel::template add_held<kTile>(sums, this->landed_chunk(part, c, thread, slot, places.phase(is_held)), all);
-      if (!is_held) this->free(slot, thread);
-      if (c + 1 == passing_chunks) this->arrive_of_warp(&shared.passed, thread);
-      places.advance(is_held);
+    for (unsigned kind = 0; kind < 2; ++kind) {
+      const bool are_held = kind == 1;
+      const Chunks some = are_held ? Chunks{larger<true>(chunks.begin, passing_chunks), chunks.end}
+                                   : Chunks{chunks.begin, smaller<true>(chunks.end, passing_chunks)};
+      if (some.begin >= some.end) continue;
+      if (r == 1 && are_held) wait_for_phase(&shared.helped, 0);  // the first row has landed in all slots
+      Place place = are_held ? held : passing;
+#pragma unroll 1
+      for (unsigned c = some.begin; c < some.end; ++c, place.advance()) {
+        const auto chunk = this->landed_chunk(part, c, thread, place.number(), place.slot.phase);
+        Kernel::template add_held<kTile>(sums, chunk, all);
+        if (!are_held) this->free(place.number(), thread);
+      }
+      if (!are_held) this->arrive_of_warp(&shared.passed, thread);
     }
     this->share(sums, r, thread / kWarpThreads + (is_sum ? 0 : Roles::kGroupWarps), thread);
   }
@@ -107,7 +111,7 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
   __device__ void write_row(unsigned r, Chunks chunks, bool is_sum, unsigned thread) const {
     const Part part = this->part(r, thread);
     const unsigned passing_chunks = this->passing_chunks(), first_held = larger<true>(chunks.begin, passing_chunks);
-    Places places{*this, held_slot(r, first_held), passing_slot<true>(r)};
+    Place held = held_place(held_slot(r, first_held)), passing = passing_place(passing_slot<true>(r));
     const Slot first = held_slot(r, passing_chunks);
     wait_for_phase(shared.landed + first.number, first.phase);
     const auto row = this->known_row(r);
@@ -118,11 +122,13 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
       const bool is_held = i < chunks.end - first_held;
       const unsigned c = is_held ? first_held + i : chunks.end - 1 - i;
       if (c + 1 == passing_chunks) wait_for_other_group(r, is_sum);
-      const unsigned slot = places.slot(is_held);
-      const auto chunk = this->landed_chunk(part, c, thread, slot, places.phase(is_held));
+      const unsigned slot = is_held ? held.number() : passing.number();
+      const unsigned phase = is_held ? held.slot.phase : passing.slot.phase;
+      const auto chunk = this->landed_chunk(part, c, thread, slot, phase);
       if (!row.is_again) Kernel::template write_held<kTile>(chunk, row.results);
       this->free(slot, thread);
-      places.advance(is_held);
+      if (is_held) held.advance();
+      else passing.advance();
     }
     if (passing_chunks > 0 && r + 1 < rows) this->arrive_of_warp(&shared.passed_again, thread);
   }

@@ -88,7 +88,9 @@ struct HeldParts {
   struct Chunk : Row {
     using Row::load;
 
-    const InPack* held;
+    unsigned number;      ///< in the part
+    const InPack* packs;  ///< the first one
+    const InPack* held;   ///< pack 0 of the row would be there
 
     __device__ InPack load(Index p) const { return held[p]; }
     __device__ InPack load_again(Index p) const { return held[p]; }
@@ -165,9 +167,9 @@ struct HeldParts {
     return part;
   }
 
-  /// Chunk `c` of a part, of whose slot `held` is the first pack.
-  __device__ Chunk chunk(const Part& part, unsigned c, unsigned thread, const InPack* held) const {
-    Chunk chunk{part.row, held};
+  /// Chunk `c` of a part, whose packs are there.
+  __device__ Chunk chunk(const Part& part, unsigned c, unsigned thread, const InPack* packs) const {
+    Chunk chunk{part.row, c, packs, packs};
     const Index begin = part.begin + c * arguments.slot_packs;
     const Index end = begin + arguments.slot_packs < part.end ? begin + arguments.slot_packs : part.end;
     const Index first = begin + thread < part.before ? begin + thread + Roles::kGroupThreads : begin + thread;

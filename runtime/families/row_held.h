@@ -82,6 +82,9 @@ struct HeldRows {
   /// Slots that chunks pass through; one more for the smaller chunks of rows of trees.
   static constexpr std::int64_t kPassingSlots = 3;
 
+  /// Copies in flight, at most, of chunks that are held where the first ones of a part pass.
+  static constexpr std::int64_t kMostHeldInFlight = 5;
+
   /// The first chunks of a part pass (HeldRoles) where a row has at most the bytes of so many rings, and the last ones
   /// where it is longer: L2 should have what passes of two rows. Softmax of 4 rows of 2^24 f16 takes 95 µs with the
   /// first, and 100 with the last; of f32 195, and 186; of 2 of 30000001 f16 89, and 86 (H200, CUDA 13.0, 2026-11-29).
@@ -125,15 +128,18 @@ struct HeldRows {
   std::int64_t held_slots = slots - passing_slots;
   std::int64_t held_chunks = std::min(held_slots, chunks);
 
-  /// Copies in flight; where the first chunks of a part pass, those of chunks that are held, besides what passes: with
-  /// three of these, reproducible softmax of 4 rows of 2^24 f16 takes 93.5 µs and fast 89.2, with two 93.9 and 91.8
-  /// (H200, CUDA 13.0, 2026-11-30, one launch after the other).
-  std::int64_t in_flight = std::clamp<std::int64_t>(
-      passing_slots > 0 ? std::min(passing_slots, kPassingSlots) : kInFlightBytes / slot_bytes, 1,
-      at_least_one(most_in_flight()));
+  /// Copies in flight; where the first chunks of a part pass, those of chunks that are held, besides what passes.
+  std::int64_t in_flight = std::clamp<std::int64_t>(copies_in_flight(), 1, at_least_one(most_in_flight()));
 
   /// A block keeps the sums of the tree's chunks of so many rows.
   std::int64_t kept_rows() const { return parts.kept_rows(slots * slot_packs); }
+
+  /// Where chunks pass: with three of them, reproducible softmax of 4 rows of 2^24 f16 takes 93.5 µs, and with two 93.9;
+  /// fast softmax 88.1 with three and 86.9 with five (H200, CUDA 13.0, 2026-11-30, one launch after the other).
+  std::int64_t copies_in_flight() const {
+    if (passing_slots == 0) return kInFlightBytes / slot_bytes;
+    return pass_first() && !parts.is_of_tree() ? kMostHeldInFlight : std::min(passing_slots, kPassingSlots);
+  }
 
   /// Copies may land in any order, and a group that waits for one must know that the copy before it in the same slot has
   /// landed: its own earlier chunks have, and what is copied more than in_flight before the last of these. Where a slot

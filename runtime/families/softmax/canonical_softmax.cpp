@@ -237,7 +237,7 @@ WorkShape CanonicalSoftmax::shape() const {
 
 bool CanonicalSoftmax::loads_ahead() const {
   const bool prefetches = scope == Scope::block && is_on_chip && !is_in_shared;
-  return prefetches || cluster_blocks > 1 || is_ring || tile_of_lanes.in_areas > 1;
+  return prefetches || is_ring || tile_of_lanes.in_areas > 1;
 }
 
 double CanonicalSoftmax::instructions_per_byte() const {
