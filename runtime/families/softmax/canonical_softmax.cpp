@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -39,10 +40,13 @@ constexpr double kUnrolledRowInstructions = 30, kLaneInstructions = 100, kLogIns
 constexpr double kPackElementInstructions = 22, kTurnedPackInstructions = 60, kTurnedLaneInstructions = 290;
 constexpr double kAlignedElementInstructions = 16, kAlignedLaneInstructions = 150, kReadTwice = 2;
 
-/// The instructions of an element where the warps of a block have chunks of rows, with what they exchange; and the
-/// memory latencies of a round in which the blocks of a cluster do so before the next load: 1024 rows of 65536 f32 take
-/// clusters of 8 blocks with 32 elements a lane 133 µs, of 16 with 16 144 (H200, CUDA 13.0, 2026-11-30).
-constexpr double kBlockElementInstructions = 21, kClusterRoundLatencies = 3;
+/// The instructions of an element where the warps of a block have chunks of rows, with what they exchange.
+constexpr double kBlockElementInstructions = 21;
+
+/// The memory latencies of a round in which the blocks of a cluster meet before they load again: 1024 rows of 65536 f32
+/// take clusters of 8 blocks with 32 elements a lane 134 µs, of 16 with 16 144; 8192 of 8192 f16 take clusters of two
+/// 69.8, and single blocks 72.0 (H200, CUDA 13.0, 2026-11-30).
+double cluster_latencies(std::int32_t blocks) { return std::log2(blocks); }
 
 }  // namespace
 
@@ -227,7 +231,7 @@ WorkShape CanonicalSoftmax::shape() const {
   shape.tiles = count * (cuts_rows() ? row_tiles() : launched_blocks());
   shape.launches = cuts_rows() ? 2 : 1;
   shape.instructions_per_byte = instructions_per_byte();
-  if (cluster_blocks > 1 && !is_ring) shape.round_latencies = kClusterRoundLatencies;
+  if (cluster_blocks > 1 && !is_ring) shape.round_latencies = cluster_latencies(cluster_blocks);
   shape.bytes_in_flight_per_block = is_ring ? chunks_of_block(columns) * kChunkBytes
                                             : std::min(row_bytes / launched_blocks(), tile * traits.in_bytes);
   if (!is_on_chip) shape.traffic = traits.traffic(2, 1);

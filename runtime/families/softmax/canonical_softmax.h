@@ -84,9 +84,8 @@ struct CanonicalSoftmax : SoftmaxRowPolicy {
   Reason tiles_are_valid(const DeviceFacts& facts) const;
   Reason ring_is_valid(const DeviceFacts& facts) const;
   std::int64_t most_of_lanes() const;  ///< elements of a row that lanes can hold
-  /// True if blocks are for several rows each: they ask for the next one ahead, or their cluster has to start. 1024
-  /// rows of 65536 f32 take clusters of 16 blocks 144 µs in two waves, 166 with a row each, of 4 blocks 166 and 189;
-  /// 8192 of 8192 f16 take blocks 73.6 and 76.2 (H200, CUDA 13.0, 2026-11-30).
+  /// True if blocks are for several rows each, since they prefetch the next one: 8192 rows of 8192 f16 take blocks 73.6
+  /// µs, and 76.2 with a row each (H200, CUDA 13.0, 2026-11-30).
   bool loads_ahead() const;
   std::int64_t chunks_of_lane() const;  ///< of the longest row, whose sums a lane combines: a power of two
   std::int64_t ring_slot_bytes() const { return kChunkBytes + (is_aligned ? 0 : kMaxAlignment); }
