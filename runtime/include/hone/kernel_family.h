@@ -65,7 +65,7 @@ struct WorkShape {
   /// Blocks share no output, so the grid may have one block per tile instead of being persistent.
   bool independent_blocks = false;
 
-  /// A block loads its next tile while it works on one, or its cluster has to start: one block per tile is slower.
+  /// A block loads its next tile while it works on one, so that one block per tile is slower.
   bool loads_ahead = false;
 
   /// The kernel does not loop over tiles, so the grid must have one block per tile.

@@ -70,14 +70,14 @@ TEST(Geometries, OfClustersThatWaitForOthersAreThoseThatAreResident) {
 
 TEST(Geometries, OfOtherClustersAreWavesOfThoseThatAreResident) {
   const WorkShape shape{.block_threads = 256, .cluster_blocks = 8, .independent_blocks = true, .loads_ahead = true};
-  EXPECT_EQ(grids(h100_facts(), shape, 1, 15), (std::vector<std::int64_t>{120, 240, 360, 480}));
+  EXPECT_EQ(grids(h100_facts(), shape, 1, 15), (std::vector<std::int64_t>{120, 240, 360, 480, 960}));
 }
 
-TEST(Geometries, OfBlocksThatLoadAheadAreAFewWavesAtMost) {
+TEST(Geometries, OfBlocksThatLoadAheadAreWavesAtMost) {
   WorkShape shape{.block_threads = 256, .independent_blocks = true};
   EXPECT_EQ(grids(h100_facts(), shape, 1).back(), Geometry::kMostBlocks / 132 * 132);
   shape.loads_ahead = true;
-  EXPECT_EQ(grids(h100_facts(), shape, 1), (std::vector<std::int64_t>{132, 264, 396, 528}));
+  EXPECT_EQ(grids(h100_facts(), shape, 1), (std::vector<std::int64_t>{132, 264, 396, 528, 1056}));
 }
 
 TEST(Geometries, OfACooperativeGridAreOneBlockOnEachSm) {
