@@ -55,7 +55,7 @@ struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
     if (!is_whole()) return sum_of(held, powers);
     Whole whole;
     whole.take(held);
-    const Acc sum = sum_of(whole, powers);
+    const Acc sum = has_low(whole, powers) ? sum_of(whole, powers) : sum_of(whole, of_none_low(powers));
     held.take(whole);
     return sum;
   }
@@ -67,6 +67,26 @@ struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
 
  private:
   __device__ bool is_whole() const { return kMayBeWhole && place.columns == kWarpThreads * kUnroll * kPack; }
+  /// The smallest of 16-bit floats, two of which are compared at once, costs less than what weights of low ones do.
+  template <class AnyPowers>
+  static constexpr bool kFindsLow = kIsFloat16<In> && AnyPowers::kTurnsElements;
+
+  /// True if an element of the warp may be less than the powers' lowest.
+  template <class AnyPowers>
+  static __device__ bool has_low(const Whole& whole, const AnyPowers& powers) {
+    if constexpr (kFindsLow<AnyPowers>) {
+      ExtremeElement<false, Acc, In> smallest;
+      smallest.add(whole.packs);
+      return __any_sync(kFullMask, smallest.value() < powers.lowest);
+    } else {
+      return true;
+    }
+  }
+  template <class AnyPowers>
+  static __device__ auto of_none_low(const AnyPowers& powers) {
+    if constexpr (kFindsLow<AnyPowers>) return powers.of_none_low();
+    else return powers;
+  }
   static __device__ Kept kept() { return Kept(dynamic_smem + threadIdx.x / kWarpThreads * kSmemBytes); }
 
   template <class AnyHeld, class AnyPowers>
