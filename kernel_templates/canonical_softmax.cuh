@@ -55,7 +55,7 @@ struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
     if (!is_whole()) return sum_of(held, powers);
     Whole whole;
     whole.take(held);
-    const Acc sum = has_low(whole, powers) ? sum_of(whole, powers) : sum_of(whole, of_none_low(powers));
+    const Acc sum = sum_of_whole(whole, powers);
     held.take(whole);
     return sum;
   }
@@ -67,27 +67,21 @@ struct HeldPart : HeldRow<Types, kWarpThreads, kUnroll, kChunks> {
 
  private:
   __device__ bool is_whole() const { return kMayBeWhole && place.columns == kWarpThreads * kUnroll * kPack; }
-  /// The smallest of 16-bit floats, two of which are compared at once, costs less than what weights of low ones do.
-  template <class AnyPowers>
-  static constexpr bool kFindsLow = kIsFloat16<In> && AnyPowers::kTurnsElements;
+  static __device__ Kept kept() { return Kept(dynamic_smem + threadIdx.x / kWarpThreads * kSmemBytes); }
 
-  /// True if an element of the warp may be less than the powers' lowest.
+  /// Weights are not compared with the lowest one if the warp has no element that is low. To find the smallest of 16-bit
+  /// floats, two of which are compared at once, costs less than that.
   template <class AnyPowers>
-  static __device__ bool has_low(const Whole& whole, const AnyPowers& powers) {
-    if constexpr (kFindsLow<AnyPowers>) {
+  __device__ Acc sum_of_whole(Whole& whole, const AnyPowers& powers) const {
+    if constexpr (kIsFloat16<In> && AnyPowers::kTurnsElements) {
       ExtremeElement<false, Acc, In> smallest;
       smallest.add(whole.packs);
-      return __any_sync(kFullMask, smallest.value() < powers.lowest);
+      const bool has_low = __any_sync(kFullMask, smallest.value() < powers.lowest);
+      return has_low ? sum_of(whole, powers) : sum_of(whole, powers.of_none_low());
     } else {
-      return true;
+      return sum_of(whole, powers);
     }
   }
-  template <class AnyPowers>
-  static __device__ auto of_none_low(const AnyPowers& powers) {
-    if constexpr (kFindsLow<AnyPowers>) return powers.of_none_low();
-    else return powers;
-  }
-  static __device__ Kept kept() { return Kept(dynamic_smem + threadIdx.x / kWarpThreads * kSmemBytes); }
 
   template <class AnyHeld, class AnyPowers>
   __device__ Acc sum_of(AnyHeld& any, const AnyPowers& powers) const {

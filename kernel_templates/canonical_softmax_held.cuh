@@ -34,7 +34,7 @@ struct CanonicalSoftmaxHeld {
 
   /// The largest and the smallest of a thread's elements, negated if the factor is negative; where the sums of tree
   /// chunks go; and the warp's next tree chunk and the end of those that are whole, counted from the part's first one.
-  /// Those of a block's rows are dealt to its warps one after the other.
+  /// A block's warps are dealt the tree chunks of all of its rows one after the other.
   struct Sums {
     ExtremeElement<true, Acc, In> largest;
     ExtremeElement<false, Acc, In> smallest;  ///< if kFindsLow
