@@ -71,8 +71,10 @@ std::vector<Geometry> geometries(const DeviceFacts& facts, const WorkShape& shap
   const std::int64_t wave = resident_clusters > 0 ? resident_clusters * shape.cluster_blocks : resident_blocks * sms;
   const std::int64_t most_waves = shape.cluster_blocks > 1 && !shape.independent_blocks ? 1 : 4;
   for (std::int64_t waves = 1; waves <= most_waves; ++waves) result.push_back({.max_blocks = waves * wave});
-  if (shape.independent_blocks) result.push_back({.max_blocks = 8 * wave});
-  if (shape.independent_blocks && !shape.loads_ahead) result.push_back(block_per_tile);
+  if (shape.independent_blocks) {
+    result.push_back({.max_blocks = 8 * wave});
+    if (!shape.loads_ahead) result.push_back(block_per_tile);
+  }
   if (shape.most_block_threads > 0)
     for (Geometry& geometry : result) geometry.block_threads = shape.block_threads;
   return result;
