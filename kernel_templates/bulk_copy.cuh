@@ -37,6 +37,10 @@ inline void arrive_with_bulk_copy(void* to, const void* from, unsigned bytes, un
 inline void publish_mbarriers() {}
 inline void fence_before_bulk_copies() {}
 inline void prefetch_to_l2(const void*, unsigned) {}
+inline void raise_in_bulk(unsigned long long* to, const unsigned long long* from, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) atomicMax(to + i, from[i]);
+}
+inline void wait_for_bulk_reads() {}
 
 #else
 
@@ -47,7 +51,7 @@ __device__ inline void init_mbarrier(unsigned long long* barrier, unsigned arriv
 /// Called by each thread that has initialised mbarriers, before a barrier of the block: bulk copies see them then, too.
 __device__ inline void publish_mbarriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
-/// Called by a thread that has stored where a bulk copy is to write later.
+/// Called by a thread that has stored where a bulk copy is to read or write later.
 __device__ inline void fence_before_bulk_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 __device__ inline void arrive(unsigned long long* barrier) {
@@ -78,6 +82,21 @@ __device__ inline void arrive_with_bulk_copy(void* to, const void* from, unsigne
       "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(barrier)), "l"(l2_policy)
       : "memory");
 }
+
+/// Starts to raise words in global memory, whose count is even, to those at `from` in shared memory, which stay as they
+/// are until wait_for_bulk_reads(): a relaxed atomic operation for each word, behind earlier stores to it that the thread
+/// knows of. The operations do not queue behind all stores of the multiprocessor that are in flight.
+__device__ inline void raise_in_bulk(unsigned long long* to, const unsigned long long* from, unsigned count) {
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.max.u64 [%0], [%1], %2;" ::"l"(
+                   __cvta_generic_to_global(to)),
+               "r"(shared_address(from)), "r"(count * 8)
+               : "memory");
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+/// Waits until what the thread's calls of raise_in_bulk() read may change.
+__device__ inline void wait_for_bulk_reads() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
 /// Starts to bring so many bytes into L2, but for parts of 16 bytes at their ends. Devices without bulk copies do
 /// nothing.

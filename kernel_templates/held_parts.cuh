@@ -9,6 +9,7 @@
 #include "bulk_copy.cuh"
 #include "dynamic_smem.cuh"
 #include "row_chunks.cuh"
+#include "tagged_state.cuh"
 
 namespace hone {
 
@@ -42,6 +43,7 @@ struct HeldParts {
   using InPack = typename Kernel::InPack;
 
   static constexpr unsigned kMostRows = 14, kMostSlots = 64, kLinePacks = 8;
+  static constexpr unsigned kMostStaged = 16;
   static constexpr unsigned kMostNodes = kWarpThreads;  ///< of a row's States, if warps combine them together
   /// Rows of a call, at most, of which some may have to be summed again.
   static constexpr unsigned kMostAgain = Kernel::Order::kMaySumAgain ? 16384 : 32;
@@ -55,6 +57,7 @@ struct HeldParts {
   ///                overwritten when row r + kMostRows has landed where it was
   ///   of_block[r]  read before `freed`; overwritten when the next row of its place is summed, which has landed there
   ///   of_row[r]    the same
+  ///   staged       read before wait_for_bulk_reads(), behind which the warp that publishes stages the next row
   ///   nodes[r]     those of rows r, r + 2, …; read before the arrival at `gathered` for row r + 1, without which nobody
   ///                goes on to row r + 2
   ///
@@ -68,6 +71,7 @@ struct HeldParts {
     Words<typename Kernel::Order::Share> of_helper[Roles::kPassFirst ? Roles::kGroupWarps : 1];  ///< of row 0
     Words<typename Kernel::Order::Share> of_block[Kernel::Order::kKeepsShares ? kMostRows : 1];
     Words<State> of_row[kMostRows];
+    TaggedState<State> staged[kMostStaged];  ///< those of the block's part, if they are few
     unsigned long long cleared;  ///< by all warps but those that load: the States of the block
     unsigned long long started;  ///< all blocks have cleared theirs
     unsigned long long gathered;  ///< all nodes of a row are there

@@ -5,19 +5,20 @@
 
 namespace hone {
 
-/// A State in global memory, each word of which is stored together with a tag: who finds the tag has the word.
+/// A State, each word of which is stored together with a tag: who finds the tag has the word. Tags of one place rise.
 template <class State>
-struct alignas(8 * (sizeof(State) % 8 == 0 ? 2 : 1)) TaggedState {
-  static constexpr unsigned kWords = sizeof(State) / 4;
-  unsigned long long words[kWords];
+struct alignas(16) TaggedState {
+  static constexpr unsigned kWords = sizeof(State) / 4, kStored = (kWords + 1) / 2 * 2;
+  unsigned long long words[kStored];
 
   __device__ void clear() {
-    unrolled<kWords>([&](unsigned w) { store(w, 0); });
+    unrolled<kStored>([&](unsigned w) { store(w, 0); });
   }
 
   __device__ void publish(const State& state, unsigned tag) {
     const Words<State> values(state);
     unrolled<kWords>([&](unsigned w) { store(w, static_cast<unsigned long long>(tag) << 32 | values.words[w]); });
+    if constexpr (kWords < kStored) store(kWords, 0);
   }
 
   /// Returns false if the State is not there yet.
@@ -42,8 +43,7 @@ struct alignas(8 * (sizeof(State) % 8 == 0 ? 2 : 1)) TaggedState {
   }
 #else
   __device__ void store(unsigned w, unsigned long long word) {
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(words + w)), "l"(word)
-                 : "memory");
+    asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(words + w), "l"(word) : "memory");
   }
   __device__ void load(unsigned long long (&found)[kWords]) {
     constexpr unsigned kAtOnce = kWords % 2 == 0 ? 2 : 1;

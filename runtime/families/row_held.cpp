@@ -23,6 +23,9 @@ std::int64_t half_chunks_of_row(std::int64_t part_chunks, std::int64_t states) {
   return 2 * part_chunks + 5 * divide_up(states, kStatesAtOnce);
 }
 
+/// The bytes of a State in the workspace: TaggedState of tagged_state.cuh.
+std::int64_t tagged_bytes(std::int64_t state_bytes) { return divide_up(2 * state_bytes, 16) * 16; }
+
 }  // namespace
 
 HeldParts HeldParts::of_lines(std::int64_t row_packs, std::int64_t blocks) {
@@ -41,7 +44,7 @@ HeldParts HeldParts::of_tree(std::int64_t row_packs, std::int64_t blocks, std::i
                   .bytes_of_tree_chunk = sum_bytes,
                   .padding_packs = is_aligned ? 0 : kLinePacks};
   parts.state_rows += 2;
-  const std::int64_t most = std::min(kMostLeaves, kMostPartialBytes / (parts.state_rows * 2 * state_bytes));
+  const std::int64_t most = std::min(kMostLeaves, kMostPartialBytes / (parts.state_rows * tagged_bytes(state_bytes)));
   while (states(parts.run_levels) > most && std::int64_t{1} << parts.run_levels < least) ++parts.run_levels;
   const auto time = [&](int levels) { return half_chunks_of_row(in_runs(levels), states(levels)); };
   for (int levels = parts.run_levels + 1; std::int64_t{1} << levels < 2 * least; ++levels)
@@ -76,7 +79,7 @@ Reason HeldRows::is_valid(const DeviceFacts& facts, std::int64_t rows, std::int6
        reason_if(parts.is_of_tree() && rows > kMostAgain, "there are more rows than a block notes for a second sum"),
        reason_if(std::int64_t{1} << parts.run_levels > kMostLeaves || parts.states > kMostLeaves,
                  "rows have more chunks than their trees take"),
-       reason_if(parts.state_rows * parts.states * 2 * state_bytes > kMostPartialBytes,  // words with tags
+       reason_if(parts.state_rows * parts.states * tagged_bytes(state_bytes) > kMostPartialBytes,
                  "rows have more partial results than the workspace")});
 }
 

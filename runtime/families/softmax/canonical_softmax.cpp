@@ -19,9 +19,13 @@ constexpr std::int64_t kMostHeldByHalf = 32;  ///< elements of a lane, where hal
 /// The registers of a lane's elements where three quarters of the threads are resident: log-softmax of 2^20 rows of 64
 /// f32 takes 8 lanes of two packs 127.6 µs so, and 136.5 with half of the threads (H200, CUDA 13.0, 2026-11-30).
 constexpr std::int64_t kMostRegistersOfMany = 16;
-constexpr std::int32_t kHeldTile = 2;                 ///< packs of a ring that a thread writes at once, at most
-constexpr std::int64_t kFoundPlaces = 4 + 2;          ///< of rows, and of those that are summed again
-constexpr std::int64_t kNormPlaces = 2;               ///< of what results of a row are made of
+
+/// The packs of a ring that a thread writes at once, at most. 64 rows of 2^20 f16, which three groups take in turn, take
+/// 97.4 µs with four packs and 99.2 with two; 4 of 2^24, which one takes, 97 and 93 (H200, CUDA 13.0, 2026-11-30).
+constexpr std::int32_t held_tile(std::int32_t row_groups) { return row_groups > 1 ? 4 : 2; }
+
+constexpr std::int64_t kFoundPlaces = 4 + 2;           ///< of rows, and of those that are summed again
+constexpr std::int64_t kNormPlaces = 2;                ///< of what results of a row are made of
 constexpr std::int64_t kMostRingRows = std::int64_t{1} << 31;
 constexpr std::int64_t kMostSmemOfWarps = 112 * 1024;  ///< that hold rows, of a block
 
@@ -180,7 +184,7 @@ Unit CanonicalSoftmax::unit() const {
     Unit unit;
     unit.source = source + fmt::format("using Kernel = hone::CanonicalSoftmaxHeld<Types, {}>;\n",
                                        HeldRows::group_threads(block_threads, row_groups));
-    held_rows(columns, 1).add_to(unit, kHeldTile, block_threads, min_blocks);
+    held_rows(columns, 1).add_to(unit, held_tile(row_groups), block_threads, min_blocks);
     return unit;
   }
   if (scope == Scope::warp)
