@@ -77,8 +77,7 @@ struct CanonicalHeldOrder {
   }
 
   static __device__ void for_states(const Share& share, unsigned r, unsigned lane, const Rows& all, const auto& act) {
-    const unsigned levels = all.arguments.run_levels, first = states_of_part(all).first;
-    const unsigned part = all.part_tree_chunks(), chunks = all.tree_chunks();
+    const unsigned levels = all.arguments.run_levels, part = all.part_tree_chunks(), chunks = all.tree_chunks();
     const auto begins_run = [&](unsigned at) { return (at & ((1u << levels) - 1)) == 0; };
     const Acc* const sums = all.chunk_sums(r);
     TreeOfNodes<Weight> tree;  // of runs that are longer than those of a warp
@@ -98,7 +97,7 @@ struct CanonicalHeldOrder {
 #pragma unroll
         for (unsigned i = 0; i < kOfLane; ++i)
           if (i < kOfLane >> levels && at + (i << levels) < part)
-            act(first + (at >> levels) + i, State{of_lane[i], share.heaviest});
+            act((at >> levels) + i, State{of_lane[i], share.heaviest});
         continue;
       }
       Acc sum = of_lane[0];
@@ -106,13 +105,13 @@ struct CanonicalHeldOrder {
 #pragma unroll 1
         for (unsigned level = kLaneLevels; level < levels; ++level)
           sum = Weight::combine(sum, shuffle_xor(sum, 1u << (level - kLaneLevels)));
-        if (at < part && begins_run(at)) act(first + (at >> levels), State{sum, share.heaviest});
+        if (at < part && begins_run(at)) act(at >> levels, State{sum, share.heaviest});
         continue;
       }
       tree.push(CanonicalCombine<Weight>::template in_all_lanes<kWarpThreads>(sum));
       if (!begins_run(begin + kWarpThreads * kOfLane)) continue;
       const Acc of_run = tree.root();
-      if (lane == 0) act(first + (begin >> levels), State{of_run, share.heaviest});
+      if (lane == 0) act(begin >> levels, State{of_run, share.heaviest});
       tree = {};
     }
   }

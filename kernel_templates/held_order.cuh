@@ -42,9 +42,10 @@ struct AnyOrder {
   };
   static __device__ States states_of_part(const Rows&) { return {blockIdx.x, 1}; }
 
-  /// Calls act(number, state) for these States. All lanes of a warp call it with what the block's warps found of row r.
+  /// Calls act(number, state) for these States, counted from the first. All lanes of a warp call it with what the block's
+  /// warps found of row r.
   static __device__ void for_states(const Share& of_block, unsigned, unsigned lane, const Rows&, const auto& act) {
-    if (lane == 0) act(blockIdx.x, of_block);
+    if (lane == 0) act(0, of_block);
   }
 
   /// The States that a lane loads at once, and which: a warp has all of up to 160 then, or takes kNodeStates at once.

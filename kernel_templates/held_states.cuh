@@ -65,18 +65,18 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
     const auto of_block = Order::in_all_lanes(of_lane, all);
     const auto own = Order::states_of_part(all);
     const bool in_bulk = kRaises && own.count <= kMostStaged;
+    TaggedState<State>* const of_part = states + own.first;
     if (in_bulk) {
       wait_for_bulk_reads();
       __syncwarp();
     }
     Order::for_states(of_block, r, lane, all, [&](unsigned number, const State& state) {
-      (in_bulk ? shared.staged[number - own.first] : states[number]).publish(state, r + 1);
+      (in_bulk ? shared.staged : of_part)[number].publish(state, r + 1);
     });
     if (in_bulk) {
       fence_before_bulk_copies();
       __syncwarp();
-      if (lane == 0)
-        raise_in_bulk(states[own.first].words, shared.staged[0].words, own.count * TaggedState<State>::kStored);
+      if (lane == 0) raise_in_bulk(of_part->words, shared.staged->words, own.count * TaggedState<State>::kStored);
     }
     if constexpr (Order::kKeepsShares) {
       if (lane == 0) shared.of_block[place] = of_block;

@@ -73,7 +73,7 @@ TEST(Geometries, OfOtherClustersAreWavesOfThoseThatAreResident) {
   EXPECT_EQ(grids(h100_facts(), shape, 1, 15), (std::vector<std::int64_t>{120, 240, 360, 480, 960}));
 }
 
-TEST(Geometries, OfBlocksThatLoadAheadAreWavesAtMost) {
+TEST(Geometries, OfBlocksThatLoadAheadAreEightWavesAtMost) {
   WorkShape shape{.block_threads = 256, .independent_blocks = true};
   EXPECT_EQ(grids(h100_facts(), shape, 1).back(), Geometry::kMostBlocks / 132 * 132);
   shape.loads_ahead = true;
