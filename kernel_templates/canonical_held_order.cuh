@@ -1,11 +1,12 @@
 // The order in which the States of the rows of canonical_softmax_held.cuh are combined: that of the canonical tree.
 //
 // A tree chunk is a chunk of that tree, 2 KiB. The block's part of a row is whole tree chunks. It keeps their sums
-// behind the rings, and publishes the trees of runs of 2^run_levels of them. Each of these States has the heaviest
-// element of all of the part: such elements may be combined in any order.
+// behind the rings, and publishes the trees of runs of 2^run_levels of them. A run may begin in one part and end in the
+// next (canonical_shared_runs.cuh): the block of that one publishes it. Each of these States has the heaviest element of
+// all of the block's part: such elements may be combined in any order.
 #pragma once
 
-#include "canonical_held_rows.cuh"
+#include "canonical_shared_runs.cuh"
 
 namespace hone {
 
@@ -49,7 +50,9 @@ struct CanonicalHeldOrder {
   using State = typename SoftmaxSum<Types>::State;
   using Heaviest = HeaviestElement<Types>;
   using Weight = SoftmaxWeight<Types>;
+  using SharedRuns = CanonicalSharedRuns<Types, Rows>;
   static constexpr bool kMaySumAgain = true, kKeepsSums = true, kHasNodes = true, kKeepsShares = true;
+  static constexpr bool kMayShareRuns = Types::kIsAligned;
   static constexpr unsigned kPaddingPacks = Rows::kPaddingPacks;
 
   /// A lane combines neighbours first, and then a warp those of its lanes.
@@ -70,10 +73,23 @@ struct CanonicalHeldOrder {
   };
 
   /// Blocks without elements publish States, too: no block may be so far ahead that it overwrites those of others.
-  static __device__ unsigned states_of_row(const Rows& all) { return gridDim.x * states_of_part(all).count; }
+  static __device__ unsigned states_of_row(const Rows& all) { return runs_before(gridDim.x, all); }
   static __device__ States states_of_part(const Rows& all) {
-    const unsigned count = all.part_tree_chunks() >> all.arguments.run_levels;
-    return {blockIdx.x * count, count};
+    const unsigned first = runs_before(blockIdx.x, all);
+    return {first, runs_before(blockIdx.x + 1, all) - first};
+  }
+
+  static __device__ bool share_runs(const Rows& all) { return SharedRuns::are_in(all); }
+  static __device__ States pieces_of_part(const Rows& all) {
+    if (!share_runs(all)) return {0, 0};
+    return {states_of_row(all) + blockIdx.x * SharedRuns::kPieces, SharedRuns::kPieces};
+  }
+  static __device__ unsigned places_of_row(const Rows& all) {
+    return states_of_row(all) + (share_runs(all) ? gridDim.x * SharedRuns::kPieces : 0);
+  }
+  static __device__ SharedRuns shared_runs(const Share& share, TaggedState<State>* states, unsigned r, unsigned lane,
+                                           const Rows& all) {
+    return {all, states, states + states_of_row(all), share.heaviest, r, lane};
   }
 
   static __device__ void for_states(const Share& share, unsigned r, unsigned lane, const Rows& all, const auto& act) {
@@ -114,6 +130,11 @@ struct CanonicalHeldOrder {
       if (lane == 0) act(begin >> levels, State{of_run, share.heaviest});
       tree = {};
     }
+  }
+
+  /// Runs that end in the first `parts` parts.
+  static __device__ unsigned runs_before(unsigned parts, const Rows& all) {
+    return parts * all.part_tree_chunks() >> all.arguments.run_levels;
   }
 
   /// As in AnyOrder. fold_lanes() combines lanes first whose highest bits differ.

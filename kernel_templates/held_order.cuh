@@ -34,7 +34,12 @@ struct AnyOrder {
     return Kernel::op(all).template in_all_lanes<kWarpThreads>(share);
   }
 
+  /// True if a State may be that of a run of chunks that two neighbouring parts share.
+  static constexpr bool kMayShareRuns = false;
+
+  /// The States of a row, and their places in the workspace.
   static __device__ unsigned states_of_row(const Rows&) { return gridDim.x; }
+  static __device__ unsigned places_of_row(const Rows&) { return gridDim.x; }
 
   /// The first of the States of a row that are the block's, and how many these are.
   struct States {

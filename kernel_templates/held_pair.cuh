@@ -96,6 +96,8 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
       if (some.begin >= some.end) continue;
       if (r == 1 && are_held) wait_for_phase(&shared.helped, 0);  // the first row has landed in all slots
       Place place = are_held ? held : passing;
+      settle(place.ring);
+      settle(place.slots);
 #pragma unroll 1
       for (unsigned c = some.begin; c < some.end; ++c, place.advance()) {
         const auto chunk = this->landed_chunk(part, c, thread, place.number(), place.slot.phase);

@@ -13,24 +13,25 @@
 
 namespace hone {
 
-/// The roles of the warps of a block. Groups of warps add up parts, and as many write them; groups of a kind take rows
-/// in turn.
+/// The roles of the warps of a block, which has as many as have one. Groups of warps add up parts, and as many write
+/// them; groups of a kind take rows in turn.
 ///
-/// kPassFirst_: there is one group of each kind, and the chunks of a part that the ring has no room for are its first
-/// ones, not its last (row_held.cuh). kAhead_: chunks of a part that are fetched to L2 before the ring has room.
-template <unsigned kThreads_, unsigned kTurns_, bool kPassFirst_, unsigned kAhead_ = 0>
+/// kMostThreads: of a block. kPassFirst_: there is one group of each kind, and the chunks of a part that the ring has no
+/// room for are its first ones, not its last (row_held.cuh). kAhead_: chunks of a part that are fetched to L2 before the
+/// ring has room.
+template <unsigned kMostThreads, unsigned kCombiningWarps_, unsigned kTurns_, bool kPassFirst_, unsigned kAhead_ = 0>
 struct HeldRoles {
-  static constexpr unsigned kLoadingWarps = 2;  ///< the second one has no role unless kPassFirst
-  static constexpr unsigned kCombiningWarps = 4;
-  static constexpr unsigned kThreads = kThreads_, kTurns = kTurns_, kAhead = kAhead_;
+  static constexpr unsigned kCombiningWarps = kCombiningWarps_, kTurns = kTurns_, kAhead = kAhead_;
   static constexpr bool kPassFirst = kPassFirst_;
   static_assert(!kPassFirst || kTurns == 1);
+  static constexpr unsigned kLoadingWarps = 2;  ///< the second one has no role unless kPassFirst
   static constexpr unsigned kFirstSum = kLoadingWarps + 1 + kCombiningWarps;
-  static constexpr unsigned kEven = (kThreads / 32 - kFirstSum) / (2 * kTurns);
+  static constexpr unsigned kEven = (kMostThreads / 32 - kFirstSum) / (2 * kTurns);
   static constexpr unsigned kGroupWarps = kEven < 8 ? kEven : kEven / 4 * 4;  ///< an SM has four schedulers
   static constexpr unsigned kFirstWrite = kFirstSum + kTurns * kGroupWarps;
-  static constexpr unsigned kEnd = kFirstWrite + kTurns * kGroupWarps;  ///< warps behind have no role
+  static constexpr unsigned kThreads = (kFirstWrite + kTurns * kGroupWarps) * 32;
   static constexpr unsigned kGroupThreads = kGroupWarps * 32;
+  static constexpr bool kHasRegisters = kThreads <= 896;  ///< for 72 of a thread, eight more than if it were 1024
 };
 
 template <class Kernel, class Roles_>
@@ -124,6 +125,11 @@ struct HeldParts {
   Shared& shared;
   Rows all{arguments};
   unsigned rows = static_cast<unsigned>(all.rows);
+#ifndef HONE_HOST_DEVICE
+  /// Computed once, if there is a register for it, since the compiler would ask for the block's place in its cluster
+  /// again for every chunk.
+  unsigned landed = Roles::kHasRegisters ? settled(shared_address(shared.landed)) : shared_address(shared.landed);
+#endif
 
   __device__ InPack* packs_of(unsigned slot) const {
     const unsigned first = slot * (arguments.slot_packs + Kernel::Order::kPaddingPacks);
@@ -191,8 +197,15 @@ struct HeldParts {
   }
 
   __device__ Chunk landed_chunk(const Part& part, unsigned c, unsigned thread, unsigned slot, unsigned phase) const {
-    wait_for_phase(shared.landed + slot, phase);
+    wait_for_phase(landed_in(slot), phase);
     return chunk(part, c, thread, packs_of(slot));
+  }
+  __device__ unsigned long long* landed_in(unsigned slot) const {
+#ifdef HONE_HOST_DEVICE
+    return shared.landed + slot;
+#else
+    return static_cast<unsigned long long*>(__cvta_shared_to_generic(landed + slot * sizeof(*shared.landed)));
+#endif
   }
 
   __device__ unsigned passing_chunks() const { return arguments.chunks - arguments.held_chunks; }

@@ -18,23 +18,20 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
   static constexpr unsigned kStatesOfLane = Order::kStatesOfLane, kNodeStates = Order::kNodeStates;
   static constexpr unsigned kStatesAtOnce = kStatesOfLane * kWarpThreads;
 
-  /// A few States are raised in bulk: stores would wait for those of results. Where one group adds up rows of trees, it
-  /// takes longer than the one that writes them, and who writes sooner only takes issue slots from it sooner: softmax of
-  /// 4 rows of 2^24 + 1 f16 takes 104 µs so, and 100 with stores (H200, CUDA 13.0, 2026-11-30).
-  static constexpr bool kRaises = !(Roles::kPassFirst && Order::kKeepsSums);
+  /// A few States are raised in bulk: stores would wait for those of results. If blocks take one row at a time, and rows
+  /// of trees begin anywhere, code for that would spill registers: softmax of 4 rows of 2^24 + 1 f16 takes 95.9 µs so,
+  /// and 95.5 with stores (H200, CUDA 13.0, 2026-11-30).
+  static constexpr bool kRaises = !(Roles::kPassFirst && Order::kPaddingPacks > 0);
 
   /// The States of a row, of which the workspace has kRing + kAgainRows.
   __device__ TaggedState<State>* states(unsigned place) const {
-    return partials_in<TaggedState<State>>(arguments.workspace) + place * Order::states_of_row(all);
+    return partials_in<TaggedState<State>>(arguments.workspace) + place * Order::places_of_row(all);
   }
 
   /// Called by all warps but those that load, which have copies in flight meanwhile.
   __device__ void clear_states() const {
-    constexpr unsigned kLoading = Roles::kLoadingWarps * kWarpThreads;
-    const auto own = Order::states_of_part(all);
-#pragma unroll 1
-    for (unsigned i = threadIdx.x - kLoading; i < own.count * (kRing + kAgainRows); i += Roles::kThreads - kLoading)
-      states(i / own.count)[own.first + i % own.count].clear();
+    clear(Order::states_of_part(all));
+    if constexpr (Roles::kPassFirst && Order::kMayShareRuns) clear(Order::pieces_of_part(all));
     __syncwarp();
     if (threadIdx.x % kWarpThreads == 0) arrive(&shared.cleared);
   }
@@ -63,21 +60,8 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
   __device__ void publish(TaggedState<State>* states, unsigned place, unsigned r, unsigned lane, unsigned warps) const {
     const auto of_lane = lane < warps ? share_of(place, lane).value() : Order::no_share(all);
     const auto of_block = Order::in_all_lanes(of_lane, all);
-    const auto own = Order::states_of_part(all);
-    const bool in_bulk = kRaises && own.count <= kMostStaged;
-    TaggedState<State>* const of_part = states + own.first;
-    if (in_bulk) {
-      wait_for_bulk_reads();
-      __syncwarp();
-    }
-    Order::for_states(of_block, r, lane, all, [&](unsigned number, const State& state) {
-      (in_bulk ? shared.staged : of_part)[number].publish(state, r + 1);
-    });
-    if (in_bulk) {
-      fence_before_bulk_copies();
-      __syncwarp();
-      if (lane == 0) raise_in_bulk(of_part->words, shared.staged->words, own.count * TaggedState<State>::kStored);
-    }
+    if (share_runs()) publish_shared_runs(of_block, states, r, lane);
+    else publish_whole_runs(of_block, states, r, lane);
     if constexpr (Order::kKeepsShares) {
       if (lane == 0) shared.of_block[place] = of_block;
     }
@@ -102,7 +86,8 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
   /// True if the States of a row are so many that the combining warps make its State together.
   __device__ bool combine_together() const {
     const unsigned count = Order::states_of_row(all);
-    return Order::kHasNodes && count > kStatesAtOnce && count <= Parts::kMostNodes * kNodeStates;
+    return Order::kHasNodes && Roles::kCombiningWarps > 1 && count > kStatesAtOnce &&
+           count <= Parts::kMostNodes * kNodeStates;
   }
 
   /// The State of row r, by all combining warps, which call it for each row.
@@ -126,6 +111,42 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
   }
 
  private:
+  __device__ void clear(const auto& own) const {
+    constexpr unsigned kLoading = Roles::kLoadingWarps * kWarpThreads;
+#pragma unroll 1
+    for (unsigned i = threadIdx.x - kLoading; i < own.count * (kRing + kAgainRows); i += Roles::kThreads - kLoading)
+      states(i / own.count)[own.first + i % own.count].clear();
+  }
+
+  /// True if some States are those of two neighbouring parts.
+  __device__ bool share_runs() const {
+    if constexpr (Roles::kPassFirst && Order::kMayShareRuns) return Order::share_runs(all);
+    else return false;
+  }
+  __device__ void publish_shared_runs(const auto& of_block, TaggedState<State>* states, unsigned r,
+                                      unsigned lane) const {
+    if constexpr (Roles::kPassFirst && Order::kMayShareRuns) {
+      const auto runs = Order::shared_runs(of_block, states, r, lane, all);
+      static_assert(runs.kStaged <= kMostStaged);
+      runs.publish(shared.staged);
+    }
+  }
+
+  __device__ void publish_whole_runs(const auto& of_block, TaggedState<State>* states, unsigned r,
+                                     unsigned lane) const {
+    const auto own = Order::states_of_part(all);
+    const bool in_bulk = kRaises && own.count <= kMostStaged;
+    TaggedState<State>* const of_part = states + own.first;
+    if (in_bulk) {
+      wait_for_bulk_reads();
+      __syncwarp();
+    }
+    Order::for_states(of_block, r, lane, all, [&](unsigned number, const State& state) {
+      (in_bulk ? shared.staged : of_part)[number].publish(state, r + 1);
+    });
+    if (in_bulk) raise_states(of_part, shared.staged, own.count, lane);
+  }
+
   /// Loads the lane's States of those from `first` to `end` when they are there; behind the last one they are the
   /// identity.
   template <unsigned kOfLane>

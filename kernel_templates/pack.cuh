@@ -79,6 +79,12 @@ __device__ void settle(T& number) {
 #endif
 }
 
+template <class T>
+__device__ T settled(T number) {
+  settle(number);
+  return number;
+}
+
 /// Calls act() if it is wanted, behind a branch. It is a loop, because the GPU compiler would not skip what is behind a
 /// branch: it predicates that.
 __device__ void behind_branch(bool is_wanted, const auto& act) {

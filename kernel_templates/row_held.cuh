@@ -8,8 +8,8 @@
 //   loads      threads of two warps start bulk copies into chunks of the ring that are free
 //   sums       a group of warps adds up chunks that have landed; each warp has a State of the block's part
 //   publishes  a warp publishes the State of the part, or those of its runs of chunks
-//   combines   four warps, which take turns, or share rows that have many States, wait for the States of all blocks and
-//              combine them
+//   combines   a warp waits for the States of all blocks and combines them; or several warps, which take turns, or
+//              share rows that have many States
 //   writes     another group writes the row from shared memory, and so frees its chunks
 //
 // Where a part is longer than the ring, some of its chunks pass through slots of their own. They are freed when they
@@ -38,6 +38,7 @@
 // The warp that publishes waits for no other row: the State of the next one would be late. A State is published with a
 // tag, the row, so that neither side needs a fence, which would wait for the stores of results that are in flight. So
 // would a store: others find it 3 µs later where many results are on their way, and what is raised in bulk in 1 µs.
+// Two neighbouring parts may share a State: then the second one waits for what the first has of it.
 //
 // All warps but those that load clear the tags of earlier launches first. Word 1 of the workspace header counts the
 // blocks that have, and nobody looks for a tag before all have. Word 0 is the ticket of the last block that has seen
@@ -139,7 +140,7 @@ struct RowHeld : HeldGroups<Kernel, Roles, kTile> {
       held.publish_rows(lane);
     } else if (warp < Roles::kFirstSum) {
       held.combine_rows(warp - Roles::kLoadingWarps - 1, lane);
-    } else if (warp < Roles::kEnd) {
+    } else {
       const bool is_sum = warp < Roles::kFirstWrite;
       const unsigned of_kind = warp - (is_sum ? Roles::kFirstSum : Roles::kFirstWrite);
       const unsigned thread = of_kind % Roles::kGroupWarps * kWarpThreads + lane;

@@ -1,6 +1,7 @@
 // TaggedState: a State that one block publishes and others wait for, without fences.
 #pragma once
 
+#include "bulk_copy.cuh"
 #include "pack.cuh"
 
 namespace hone {
@@ -59,5 +60,14 @@ struct alignas(16) TaggedState {
   }
 #endif
 };
+
+/// Raises States in global memory to those that lanes of the warp have staged in shared memory: each word to the higher
+/// of both, and so to that with the later tag. All lanes call it.
+template <class State>
+__device__ void raise_states(TaggedState<State>* to, const TaggedState<State>* staged, unsigned count, unsigned lane) {
+  fence_before_bulk_copies();
+  __syncwarp();
+  if (lane == 0) raise_in_bulk(to->words, staged->words, count * TaggedState<State>::kStored);
+}
 
 }  // namespace hone

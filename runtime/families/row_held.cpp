@@ -23,6 +23,11 @@ std::int64_t half_chunks_of_row(std::int64_t part_chunks, std::int64_t states) {
   return 2 * part_chunks + 5 * divide_up(states, kStatesAtOnce);
 }
 
+/// Parts that share runs are of whole nodes, one for each lane of a warp at most, and publish so many pieces each
+/// (canonical_shared_runs.cuh). To wait for these takes as long as for States.
+constexpr std::int64_t kNodeChunks = 8, kMostChunksOfSharing = 32 * kNodeChunks, kPieces = 5;
+constexpr std::int64_t kMostSharedLevels = 8;
+
 /// The bytes of a State in the workspace: TaggedState of tagged_state.cuh.
 std::int64_t tagged_bytes(std::int64_t state_bytes) { return divide_up(2 * state_bytes, 16) * 16; }
 
@@ -34,24 +39,48 @@ HeldParts HeldParts::of_lines(std::int64_t row_packs, std::int64_t blocks) {
 }
 
 HeldParts HeldParts::of_tree(std::int64_t row_packs, std::int64_t blocks, std::int64_t state_bytes,
-                             std::int64_t sum_bytes, bool is_aligned) {
-  const std::int64_t least = divide_up(row_packs, blocks * kTreeChunkPacks);
-  const auto in_runs = [&](int levels) { return divide_up(least, std::int64_t{1} << levels) << levels; };
-  const auto states = [&](int levels) { return blocks * (in_runs(levels) >> levels); };
+                             std::int64_t sum_bytes, bool is_aligned, bool one_warp_combines) {
   HeldParts parts{.packs = 0,
                   .unit_packs = kTreeChunkPacks,
                   .states = 0,
+                  .one_warp_combines = one_warp_combines,
                   .bytes_of_tree_chunk = sum_bytes,
                   .padding_packs = is_aligned ? 0 : kLinePacks};
   parts.state_rows += 2;
   const std::int64_t most = std::min(kMostLeaves, kMostPartialBytes / (parts.state_rows * tagged_bytes(state_bytes)));
-  while (states(parts.run_levels) > most && std::int64_t{1} << parts.run_levels < least) ++parts.run_levels;
-  const auto time = [&](int levels) { return half_chunks_of_row(in_runs(levels), states(levels)); };
-  for (int levels = parts.run_levels + 1; std::int64_t{1} << levels < 2 * least; ++levels)
-    if (time(levels) <= time(parts.run_levels)) parts.run_levels = levels;
-  parts.packs = in_runs(parts.run_levels) * kTreeChunkPacks;
-  parts.states = states(parts.run_levels);
+  parts.take_whole_runs(divide_up(row_packs, kTreeChunkPacks), blocks, most);
+  if (is_aligned && one_warp_combines) parts.share_runs(divide_up(row_packs, kTreeChunkPacks), blocks);
   return parts;
+}
+
+void HeldParts::take_whole_runs(std::int64_t row_chunks, std::int64_t blocks, std::int64_t most_states) {
+  const std::int64_t least = divide_up(row_chunks, blocks);
+  const auto in_runs = [&](int levels) { return divide_up(least, std::int64_t{1} << levels) << levels; };
+  const auto states_of = [&](int levels) { return blocks * (in_runs(levels) >> levels); };
+  while (states_of(run_levels) > most_states && std::int64_t{1} << run_levels < least) ++run_levels;
+  const auto time = [&](int levels) { return half_chunks_of_row(in_runs(levels), states_of(levels)); };
+  for (int levels = run_levels + 1; std::int64_t{1} << levels < 2 * least; ++levels)
+    if (time(levels) <= time(run_levels)) run_levels = levels;
+  packs = in_runs(run_levels) * kTreeChunkPacks;
+  states = states_of(run_levels);
+}
+
+void HeldParts::share_runs(std::int64_t row_chunks, std::int64_t blocks) {
+  const std::int64_t least = divide_up(divide_up(row_chunks, blocks), kNodeChunks) * kNodeChunks;
+  for (std::int64_t chunks = least; chunks <= kMostChunksOfSharing && chunks * kTreeChunkPacks <= packs;
+       chunks += kNodeChunks) {
+    const std::int64_t levels =
+        std::min<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(chunks)) - 1, kMostSharedLevels);
+    const std::int64_t runs = blocks * chunks >> levels;
+    if (runs << levels < row_chunks || chunks % (std::int64_t{1} << levels) == 0) continue;
+    const std::int64_t of_pieces = half_chunks_of_row(0, 1);
+    if (half_chunks_of_row(chunks, runs) + of_pieces > half_chunks_of_row(packs / kTreeChunkPacks, states)) continue;
+    packs = chunks * kTreeChunkPacks;
+    run_levels = static_cast<int>(levels);
+    states = runs;
+    pieces = blocks * kPieces;
+    return;
+  }
 }
 
 std::int64_t HeldParts::slot_packs(std::int64_t ring_bytes) const {
@@ -79,20 +108,22 @@ Reason HeldRows::is_valid(const DeviceFacts& facts, std::int64_t rows, std::int6
        reason_if(parts.is_of_tree() && rows > kMostAgain, "there are more rows than a block notes for a second sum"),
        reason_if(std::int64_t{1} << parts.run_levels > kMostLeaves || parts.states > kMostLeaves,
                  "rows have more chunks than their trees take"),
-       reason_if(parts.state_rows * parts.states * tagged_bytes(state_bytes) > kMostPartialBytes,
+       reason_if(parts.state_rows * (parts.states + parts.pieces) * tagged_bytes(state_bytes) > kMostPartialBytes,
                  "rows have more partial results than the workspace")});
 }
 
 void HeldRows::add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads, MinBlocks min_blocks) const {
   unit.source += fmt::format(
-      "using Held = hone::RowHeld<Kernel, hone::HeldRoles<{}, {}, {}, {}>, {}>;\n"
+      "using Held = hone::RowHeld<Kernel, hone::HeldRoles<{}, {}, {}, {}, {}>, {}>;\n"
       "static_assert(Held::kMostRows == {} && Held::kRing + Held::kAgainRows == {} && Held::kMostSlots == {} &&\n"
       "                  Held::kLinePacks == {} && (Held::kAgainRows == 0 || Held::kMostAgain == {}) &&\n"
-      "                  Held::Order::kPaddingPacks == {} && sizeof(Held::Shared) <= {},\n"
+      "                  Held::Order::kPaddingPacks == {} && sizeof(Held::Shared) <= {} &&\n"
+      "                  Held::Roles::kThreads == {},\n"
       "              \"host and device disagree\");\n",
-      block_threads, row_groups, pass_first(), pass_first() && l2_has_room() ? kFetchedAhead : 0, loads, kMostRows,
-      parts.state_rows, kMostSlots, HeldParts::kLinePacks, kMostAgain, parts.padding_packs, kMostStaticBytes);
-  unit.entries.push_back(kernel_entry("Held::run", block_threads, min_blocks));
+      block_threads, combining_warps(), row_groups, pass_first(), pass_first() && l2_has_room() ? kFetchedAhead : 0, loads, kMostRows,
+      parts.state_rows, kMostSlots, HeldParts::kLinePacks, kMostAgain, parts.padding_packs, kMostStaticBytes,
+      launched_threads(block_threads));
+  unit.entries.push_back(kernel_entry("Held::run", launched_threads(block_threads), min_blocks));
 }
 
 }  // namespace hone

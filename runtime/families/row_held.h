@@ -28,6 +28,8 @@ struct HeldParts {
   std::int64_t packs;                    ///< of the part of each block
   std::int64_t unit_packs;               ///< of which chunks are made
   std::int64_t states;                   ///< of a row, which its blocks publish
+  std::int64_t pieces = 0;               ///< of a row: what else they publish, of runs that two parts share
+  bool one_warp_combines = false;        ///< the States of a row
   std::int64_t state_rows = 28;          ///< whose States a workspace has (kRing + kAgainRows of held_states.cuh)
   int run_levels = 0;                    ///< of a tree: each State is that of 2^run_levels of its chunks
   std::int64_t bytes_of_tree_chunk = 0;  ///< in shared memory, behind the ring
@@ -36,9 +38,10 @@ struct HeldParts {
   /// Whole lines. A row may begin within one.
   static HeldParts of_lines(std::int64_t row_packs, std::int64_t blocks);
 
-  /// Whole runs of chunks of the rows' canonical tree, which share packs unless rows are aligned.
+  /// Whole runs of chunks of the rows' canonical tree, which share packs unless rows are aligned. If one warp combines
+  /// the States of a row, two neighbouring parts of aligned rows may share a run: runs are longer then, and so fewer.
   static HeldParts of_tree(std::int64_t row_packs, std::int64_t blocks, std::int64_t state_bytes,
-                           std::int64_t sum_bytes, bool is_aligned);
+                           std::int64_t sum_bytes, bool is_aligned, bool one_warp_combines);
 
   bool is_of_tree() const { return bytes_of_tree_chunk > 0; }
 
@@ -63,6 +66,9 @@ struct HeldParts {
   }
 
  private:
+  void take_whole_runs(std::int64_t row_chunks, std::int64_t blocks, std::int64_t most_states);
+  void share_runs(std::int64_t row_chunks, std::int64_t blocks);
+
   /// Packs of a chunk, at most, where some pass: of whole units, so that the ring has room for three. Three packs of each
   /// thread of a group of 12 warps, which a block of 1024 threads has, or eight chunks of a tree: softmax of 4 rows of
   /// 2^24 f16 takes 89.6 µs so, 91.7 by four packs of a thread and 91.3 by eight chunks; reproducible softmax takes 98.9,
@@ -89,6 +95,15 @@ struct HeldRows {
   /// where it is longer: L2 should have what passes of two rows. Softmax of 4 rows of 2^24 f16 takes 95 µs with the
   /// first, and 100 with the last; of f32 195, and 186; of 2 of 30000001 f16 89, and 86 (H200, CUDA 13.0, 2026-11-29).
   static constexpr std::int64_t kMostRingsPassFirst = 192;
+
+  /// One warp combines the States of a row of a tree, if blocks take rows of at least so many rings one at a time: their
+  /// parts are longer than a ring. Then threads have more registers, 72 and not 64: reproducible softmax of 4 rows of 2^24
+  /// f16 takes 91.8 µs so, and 94.2 with four warps, of 4 of 2^24 + 1 95.5 and 100.0. Shorter rows wait for States more
+  /// often: 16 rows of 3000000 f32 take 136 µs so, and 125 with four warps (H200, CUDA 13.0, 2026-11-30).
+  static constexpr std::int64_t kLeastRingsOneCombines = 128;
+  static constexpr bool one_warp_combines(std::int64_t row_packs, std::int64_t ring_kib, std::int32_t row_groups) {
+    return row_groups == 1 && row_packs * kPackBytes >= kLeastRingsOneCombines * ring_kib * 1024;
+  }
 
   /// Where L2 has room for that, the first chunks of the next row that will be held are fetched to it while blocks wait
   /// for each other: reproducible softmax of 4 rows of 2^24 f16 takes 93.9 µs so, with five chunks 94.2, and 96.4
@@ -134,11 +149,11 @@ struct HeldRows {
   /// A block keeps the sums of the tree's chunks of so many rows.
   std::int64_t kept_rows() const { return parts.kept_rows(slots * slot_packs); }
 
-  /// Where chunks pass: with three of them, reproducible softmax of 4 rows of 2^24 f16 takes 93.5 µs, and with two 93.9;
+  /// Where chunks pass: with three of them, reproducible softmax of 4 rows of 2^24 f16 takes 91.4 µs, and with four 91.2;
   /// fast softmax 88.1 with three and 86.9 with five (H200, CUDA 13.0, 2026-11-30, one launch after the other).
   std::int64_t copies_in_flight() const {
     if (passing_slots == 0) return kInFlightBytes / slot_bytes;
-    return pass_first() && !parts.is_of_tree() ? kMostHeldInFlight : std::min(passing_slots, kPassingSlots);
+    return pass_first() && !parts.is_of_tree() ? kMostHeldInFlight : passing_slots;
   }
 
   /// Copies may land in any order, and a group that waits for one must know that the copy before it in the same slot has
@@ -174,8 +189,9 @@ struct HeldRows {
   /// 2026-11-26).
   ///
   /// `reread` is the traffic of rows that are read for the second time.
-  void add_to(WorkShape& shape, std::int64_t rows, double reread) const {
+  void add_to(WorkShape& shape, std::int64_t rows, double reread, std::int32_t block_threads) const {
     constexpr double kHeldLatencies = 28;
+    shape.block_threads = launched_threads(block_threads);
     shape.bytes_in_flight_per_block = std::min(kInFlightBytes, ring_kib * 1024);
     shape.pipeline_fill_latencies = kHeldLatencies;
     shape.traffic += reread;
@@ -185,13 +201,20 @@ struct HeldRows {
     shape.held_rows = rows;
   }
 
-  /// The threads of a group of a block (HeldRoles), of which so many add up rows and as many write them: all warps but
-  /// seven. The four schedulers of an SM have as many warps of a larger group each: reproducible softmax of 4 rows of
-  /// 2^24 f16 takes 102.1 µs by groups of 12 warps, and 104.0 by 13 (H200, CUDA 13.0, 2026-11-29).
-  static constexpr std::int32_t group_threads(std::int32_t block_threads, std::int32_t row_groups) {
-    const std::int32_t warps = (block_threads / 32 - 7) / (2 * row_groups);
+  /// The threads of a group of a block (HeldRoles) that has so many at most. As many add up rows as write them. The four
+  /// schedulers of an SM have as many warps of a larger group each: reproducible softmax of 4 rows of 2^24 f16 takes
+  /// 102.1 µs by groups of 12 warps, and 104.0 by 13 (H200, CUDA 13.0, 2026-11-29).
+  std::int32_t group_threads(std::int32_t block_threads) const {
+    const std::int32_t warps = (block_threads / 32 - other_warps()) / (2 * row_groups);
     return (warps < 8 ? warps : warps / 4 * 4) * 32;
   }
+  /// The threads that have a role. With fewer there are more registers for each.
+  std::int32_t launched_threads(std::int32_t block_threads) const {
+    return 32 * other_warps() + 2 * row_groups * group_threads(block_threads);
+  }
+  /// Those that load, publish and combine.
+  std::int32_t other_warps() const { return 3 + combining_warps(); }
+  std::int32_t combining_warps() const { return parts.one_warp_combines ? 1 : 4; }
 
   /// Sets what kernels know of the division.
   void set(auto& arguments) const {
@@ -204,7 +227,7 @@ struct HeldRows {
     arguments.passing_slots = static_cast<unsigned>(passing_slots);
   }
 
-  /// Adds the entry of a unit that defines Kernel, with group_threads() threads.
+  /// Adds the entry of a unit that defines Kernel, with group_threads() threads, for a block of launched_threads().
   void add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads, MinBlocks min_blocks) const;
 };
 

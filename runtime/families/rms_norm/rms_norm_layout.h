@@ -140,7 +140,10 @@ struct Layout : RmsNormPolicy {
   }
   /// Threads that read packs of a chunk together.
   std::int64_t chunk_threads() const {
-    return is_held() ? HeldRows::group_threads(block_threads, row_groups) : block_threads;
+    return is_held() ? held_rows(problem.extents[1], 1).group_threads(block_threads) : block_threads;
+  }
+  std::int64_t launched_threads() const {
+    return is_held() ? held_rows(problem.extents[1], 1).launched_threads(block_threads) : block_threads;
   }
 
   /// Packs for each thread to hold in shared memory: as many as it has room for, or as a row has beside the registers.
@@ -279,7 +282,7 @@ struct Layout : RmsNormPolicy {
     if (scope == Scope::cluster) shape.cluster_sm_gbps = kClusterSmGbps;
     constexpr double kItemLatencies = 2.4;  // of a pipeline
     row_chunks().add_to(shape, shape.traffic - 1, problem.extents[1] * element_bytes(problem), kItemLatencies);
-    if (is_held()) held_rows(problem.extents[1], 1).add_to(shape, rows, 0.5);  // as much is written
+    if (is_held()) held_rows(problem.extents[1], 1).add_to(shape, rows, 0.5, block_threads);  // half is written
     return shape;
   }
 
@@ -341,7 +344,7 @@ struct Layout : RmsNormPolicy {
       arguments.lag = static_cast<unsigned>(row_chunks().lag(grid(max_blocks)));
     }
     for (int entry = 0; entry < row_chunks().launches(); ++entry) {
-      Launch& launch = add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks);
+      Launch& launch = add_launch(launches, grid(max_blocks), launched_threads(), arguments, entry, cluster_blocks);
       launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes());
       launch.cooperative = is_held();
     }

@@ -122,10 +122,11 @@ Reason CanonicalSoftmax::tiles_are_valid(const DeviceFacts& facts) const {
 }
 
 HeldRows CanonicalSoftmax::held_rows(std::int64_t of_columns, std::int64_t blocks) const {
-  const std::int64_t packs = at_least_one(divide_up(of_columns, pack));
+  const std::int64_t packs = at_least_one(divide_up(of_columns, pack)), longest = last_of(problem, 1) / pack;
   const auto sum_bytes = static_cast<std::int64_t>(info(traits.accumulator).size_bytes);
   return {packs, blocks, ring_kib, row_groups,
-          HeldParts::of_tree(packs, blocks, 2 * sum_bytes, sum_bytes, is_aligned)};
+          HeldParts::of_tree(packs, blocks, 2 * sum_bytes, sum_bytes, is_aligned,
+                             HeldRows::one_warp_combines(longest, ring_kib, row_groups))};
 }
 
 MinBlocks CanonicalSoftmax::bounds_of_held(std::int64_t elements) const {
@@ -181,10 +182,11 @@ Unit CanonicalSoftmax::unit() const {
     return unit_of(source, {kernel_entry("Kernel::run", *this)});
   }
   if (is_held()) {
+    const HeldRows held_in = held_rows(columns, 1);
     Unit unit;
     unit.source = source + fmt::format("using Kernel = hone::CanonicalSoftmaxHeld<Types, {}>;\n",
-                                       HeldRows::group_threads(block_threads, row_groups));
-    held_rows(columns, 1).add_to(unit, held_tile(row_groups), block_threads, min_blocks);
+                                       held_in.group_threads(block_threads));
+    held_in.add_to(unit, held_tile(row_groups), block_threads, min_blocks);
     return unit;
   }
   if (scope == Scope::warp)
@@ -226,7 +228,7 @@ WorkShape CanonicalSoftmax::shape() const {
   if (is_held()) {
     shape.tiles = count * divide_up(at_least_one(columns), HeldRows::kChunkPacks * pack);
     shape.cooperative = true;
-    held_rows(columns, 1).add_to(shape, rows, traits.traffic(1, 1) - 1);
+    held_rows(columns, 1).add_to(shape, rows, traits.traffic(1, 1) - 1, block_threads);
     return shape;
   }
   shape.block_threads = static_cast<int>(launched_threads());
@@ -309,6 +311,7 @@ std::int64_t CanonicalSoftmax::launched_blocks() const {
 
 std::int64_t CanonicalSoftmax::launched_threads() const {
   if (is_ring) return 32 * chunks_of_block(columns);
+  if (is_held()) return held_rows(columns, 1).launched_threads(block_threads);
   if (scope == Scope::warp || !is_on_chip) return block_threads;
   return 32 * Spans::of(chunks_of_block(columns), row_warps()).count;
 }

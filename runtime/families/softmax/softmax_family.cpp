@@ -57,7 +57,11 @@ struct Layout : SoftmaxRowLayout {
 
   /// Threads that read packs of a chunk together.
   std::int64_t kernel_threads() const {
-    return is_held() ? HeldRows::group_threads(block_threads, row_groups) : block_threads;
+    return is_held() ? held_rows(columns, 1).group_threads(block_threads) : block_threads;
+  }
+
+  std::int64_t launched_threads() const {
+    return is_held() ? held_rows(columns, 1).launched_threads(block_threads) : block_threads;
   }
 
   Reason is_valid(const DeviceFacts& facts) const {
@@ -144,7 +148,7 @@ struct Layout : SoftmaxRowLayout {
     if (scope != Scope::grid)
       shape.instructions_per_byte = element_instructions() / static_cast<double>(traits.in_bytes + traits.out_bytes);
     if (is_held()) {
-      held_rows(columns, 1).add_to(shape, rows, traits.traffic(1, 1) - 1);
+      held_rows(columns, 1).add_to(shape, rows, traits.traffic(1, 1) - 1, block_threads);
     } else if (cuts_rows()) {
       shape.bytes_in_flight_per_block = block_threads * packs_per_thread * pack_in_bytes();
       shape.traffic = traits.traffic(1, 1);
@@ -182,7 +186,7 @@ struct Layout : SoftmaxRowLayout {
           .lag = static_cast<unsigned>(is_held() ? 0 : row_chunks().lag(grid(max_blocks)))};
       if (is_held()) held_rows(columns, grid(max_blocks)).set(arguments);
       for (int entry = 0; entry < row_chunks().launches(); ++entry) {
-        Launch& launch = add_launch(launches, grid(max_blocks), block_threads, arguments, entry, cluster_blocks);
+        Launch& launch = add_launch(launches, grid(max_blocks), launched_threads(), arguments, entry, cluster_blocks);
         launch.dynamic_smem_bytes = static_cast<std::uint32_t>(smem_bytes(columns));
         launch.cooperative = is_held();
       }

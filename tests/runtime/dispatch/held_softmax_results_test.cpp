@@ -19,14 +19,15 @@ namespace {
 class HeldSoftmaxResults : public SoftmaxPolicyTest {
  protected:
   /// The policy of so many groups of warps of a block of 512 threads.
-  static std::string held_by(int groups) {
-    return fmt::format("scope=grid combine=held ring_kib=32 row_groups={} block_threads=512 packs_per_thread=4 "
-                       "min_blocks=1", groups);
+  static std::string held_by(int groups, int ring_kib = 32) {
+    return fmt::format("scope=grid combine=held ring_kib={} row_groups={} block_threads=512 packs_per_thread=4 "
+                       "min_blocks=1", ring_kib, groups);
   }
 
-  void verify_reproducible(SoftmaxSpec spec, const SoftmaxShape& shape, bool is_log = false, int groups = 1) {
+  void verify_reproducible(SoftmaxSpec spec, const SoftmaxShape& shape, bool is_log = false, int groups = 1,
+                           int ring_kib = 32) {
     spec.numerics = Numerics::reproducible;
-    verify(is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape), held_by(groups));
+    verify(is_log ? log_softmax_problem(spec, shape) : softmax_problem(spec, shape), held_by(groups, ring_kib));
   }
 
   /// Expects what groups of warps make of rows in place to be what two kernels make of them.
@@ -100,8 +101,34 @@ TEST_F(HeldSoftmaxResults, ReproducibleRowsAreRight) {
   // More States of a row than a warp loads at once: warps combine them together.
   use_sms(24);
   const std::int64_t sms = device_->facts().sm_count, columns = sms * (is_cuda() ? 17 : 13) * 1024;
-  ASSERT_GT(HeldParts::of_tree(columns / 8, sms, 8, 4, true).states, 160);
-  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(3, columns));
+  const int ring_kib = is_cuda() ? 216 : 32;
+  ASSERT_FALSE(HeldRows::one_warp_combines(2 * columns / 8, ring_kib, 1));
+  ASSERT_GT(HeldParts::of_tree(columns / 8, sms, 8, 4, true, false).states, 160);
+  verify_reproducible({.dtype = DType::f16}, SoftmaxShape::rows(3, columns), false, 1, ring_kib);
+}
+
+/// Parts that are not whole runs of chunks of the tree, so that neighbours share some, in every way: rows that end with
+/// the last part, in a run of it, and parts before; and that are summed again.
+TEST_F(HeldSoftmaxResults, ReproducibleRowsMayShareRuns) {
+  use_sms(40);
+  const std::int64_t sms = device_->facts().sm_count;
+  std::size_t cases = 0;
+  const auto compare = [&]<class T>(T, DType dtype, std::int64_t chunks_of_part, std::int64_t less,
+                                    double scale = 1) {
+    if (!test::in_share(cases++)) return;
+    constexpr std::int64_t kPack = 16 / sizeof(T);
+    const std::int64_t runs = sms * chunks_of_part / 64, pitch = runs * 64 * HeldParts::kTreeChunkPacks * kPack;
+    const std::int64_t columns = pitch - less;
+    ASSERT_TRUE(HeldRows::one_warp_combines(columns / kPack, 32, 1)) << columns;
+    ASSERT_GT(HeldParts::of_tree(divide_up(columns, kPack), sms, 8, 4, true, true).pieces, 0) << columns;
+    const SoftmaxSpec spec{.dtype = dtype, .scale = scale, .numerics = Numerics::reproducible};
+    expect_same_bits(softmax_problem(spec, SoftmaxShape::rows(2, columns, {pitch, pitch})),
+                     random_values<T>(static_cast<std::size_t>(2 * pitch)), 1);
+  };
+  compare(double{}, DType::f64, 72, 0);
+  compare(double{}, DType::f64, 70, 3);
+  compare(float{}, DType::f32, 67, 70);
+  compare(float{}, DType::f32, 72, 513, -300);
 }
 
 /// Chunks of the tree share packs in rows that begin anywhere. Rows end around the last element of a chunk, in the pack
