@@ -2,8 +2,8 @@
 //
 // A tree chunk is a chunk of that tree, 2 KiB. The block's part of a row is whole tree chunks. It keeps their sums
 // behind the rings, and publishes the trees of runs of 2^run_levels of them. A run may begin in one part and end in the
-// next (canonical_shared_runs.cuh): the block of that one publishes it. Each of these States has the heaviest element of
-// all of the block's part: such elements may be combined in any order.
+// next (canonical_shared_runs.cuh): the block of that one publishes it. Each of these States has the heaviest element
+// of all of the block's part: such elements may be combined in any order.
 #pragma once
 
 #include "canonical_shared_runs.cuh"

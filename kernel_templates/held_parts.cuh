@@ -16,9 +16,9 @@ namespace hone {
 /// The roles of the warps of a block, which has as many as have one. Groups of warps add up parts, and as many write
 /// them; groups of a kind take rows in turn.
 ///
-/// kMostThreads: of a block. kPassFirst_: there is one group of each kind, and the chunks of a part that the ring has no
-/// room for are its first ones, not its last (row_held.cuh). kAhead_: chunks of a part that are fetched to L2 before the
-/// ring has room.
+/// kMostThreads: of a block. kPassFirst_: there is one group of each kind, and the chunks of a part that the ring has
+/// no room for are its first ones, not its last (row_held.cuh). kAhead_: chunks of a part that are fetched to L2 before
+/// the ring has room.
 template <unsigned kMostThreads, unsigned kCombiningWarps_, unsigned kTurns_, bool kPassFirst_, unsigned kAhead_ = 0>
 struct HeldRoles {
   static constexpr unsigned kCombiningWarps = kCombiningWarps_, kTurns = kTurns_, kAhead = kAhead_;

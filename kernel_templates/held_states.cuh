@@ -18,9 +18,9 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
   static constexpr unsigned kStatesOfLane = Order::kStatesOfLane, kNodeStates = Order::kNodeStates;
   static constexpr unsigned kStatesAtOnce = kStatesOfLane * kWarpThreads;
 
-  /// A few States are raised in bulk: stores would wait for those of results. If blocks take one row at a time, and rows
-  /// of trees begin anywhere, code for that would spill registers: softmax of 4 rows of 2^24 + 1 f16 takes 95.9 µs so,
-  /// and 95.5 with stores (H200, CUDA 13.0, 2026-11-30).
+  /// A few States are raised in bulk: stores would wait for those of results. If blocks take one row at a time, and
+  /// rows of trees begin anywhere, code for that would spill registers: softmax of 4 rows of 2^24 + 1 f16 takes 95.9 µs
+  /// so, and 95.5 with stores (H200, CUDA 13.0, 2026-11-30).
   static constexpr bool kRaises = !(Roles::kPassFirst && Order::kPaddingPacks > 0);
 
   /// The States of a row, of which the workspace has kRing + kAgainRows.

@@ -26,7 +26,6 @@ std::int64_t half_chunks_of_row(std::int64_t part_chunks, std::int64_t states) {
 /// Parts that share runs are of whole nodes, one for each lane of a warp at most, and publish so many pieces each
 /// (canonical_shared_runs.cuh). To wait for these takes as long as for States.
 constexpr std::int64_t kNodeChunks = 8, kMostChunksOfSharing = 32 * kNodeChunks, kPieces = 5;
-constexpr std::int64_t kMostSharedLevels = 8;
 
 /// The bytes of a State in the workspace: TaggedState of tagged_state.cuh.
 std::int64_t tagged_bytes(std::int64_t state_bytes) { return divide_up(2 * state_bytes, 16) * 16; }
@@ -66,17 +65,18 @@ void HeldParts::take_whole_runs(std::int64_t row_chunks, std::int64_t blocks, st
 }
 
 void HeldParts::share_runs(std::int64_t row_chunks, std::int64_t blocks) {
-  const std::int64_t least = divide_up(divide_up(row_chunks, blocks), kNodeChunks) * kNodeChunks;
-  for (std::int64_t chunks = least; chunks <= kMostChunksOfSharing && chunks * kTreeChunkPacks <= packs;
+  const std::int64_t most = std::min(kMostChunksOfSharing, packs / kTreeChunkPacks);
+  const std::int64_t of_whole_runs = half_chunks_of_row(packs / kTreeChunkPacks, states);
+  const std::int64_t of_pieces = half_chunks_of_row(0, 1);
+  for (std::int64_t chunks = divide_up(divide_up(row_chunks, blocks), kNodeChunks) * kNodeChunks; chunks <= most;
        chunks += kNodeChunks) {
-    const std::int64_t levels =
-        std::min<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(chunks)) - 1, kMostSharedLevels);
+    const int levels = std::bit_width(static_cast<std::uint64_t>(chunks)) - 1;
     const std::int64_t runs = blocks * chunks >> levels;
-    if (runs << levels < row_chunks || chunks % (std::int64_t{1} << levels) == 0) continue;
-    const std::int64_t of_pieces = half_chunks_of_row(0, 1);
-    if (half_chunks_of_row(chunks, runs) + of_pieces > half_chunks_of_row(packs / kTreeChunkPacks, states)) continue;
+    const bool are_whole = chunks % (std::int64_t{1} << levels) == 0;
+    if (are_whole || runs << levels < row_chunks || half_chunks_of_row(chunks, runs) + of_pieces > of_whole_runs)
+      continue;
     packs = chunks * kTreeChunkPacks;
-    run_levels = static_cast<int>(levels);
+    run_levels = levels;
     states = runs;
     pieces = blocks * kPieces;
     return;
@@ -120,9 +120,14 @@ void HeldRows::add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads
       "                  Held::Order::kPaddingPacks == {} && sizeof(Held::Shared) <= {} &&\n"
       "                  Held::Roles::kThreads == {},\n"
       "              \"host and device disagree\");\n",
-      block_threads, combining_warps(), row_groups, pass_first(), pass_first() && l2_has_room() ? kFetchedAhead : 0, loads, kMostRows,
-      parts.state_rows, kMostSlots, HeldParts::kLinePacks, kMostAgain, parts.padding_packs, kMostStaticBytes,
+      block_threads, combining_warps(), row_groups, pass_first(), pass_first() && l2_has_room() ? kFetchedAhead : 0,
+      loads, kMostRows, parts.state_rows, kMostSlots, HeldParts::kLinePacks, kMostAgain, parts.padding_packs, kMostStaticBytes,
       launched_threads(block_threads));
+  if (parts.is_of_tree())
+    unit.source += fmt::format(
+        "using SharedRuns = Held::Order::SharedRuns;\n"
+        "static_assert(SharedRuns::kNodeChunks == {} && SharedRuns::kPieces == {}, \"host and device disagree\");\n",
+        kNodeChunks, kPieces);
   unit.entries.push_back(kernel_entry("Held::run", launched_threads(block_threads), min_blocks));
 }
 

@@ -96,10 +96,10 @@ struct HeldRows {
   /// first, and 100 with the last; of f32 195, and 186; of 2 of 30000001 f16 89, and 86 (H200, CUDA 13.0, 2026-11-29).
   static constexpr std::int64_t kMostRingsPassFirst = 192;
 
-  /// One warp combines the States of a row of a tree, if blocks take rows of at least so many rings one at a time: their
-  /// parts are longer than a ring. Then threads have more registers, 72 and not 64: reproducible softmax of 4 rows of 2^24
-  /// f16 takes 91.8 µs so, and 94.2 with four warps, of 4 of 2^24 + 1 95.5 and 100.0. Shorter rows wait for States more
-  /// often: 16 rows of 3000000 f32 take 136 µs so, and 125 with four warps (H200, CUDA 13.0, 2026-11-30).
+  /// One warp combines the States of a row of a tree, if blocks take rows of at least so many rings one at a time: most
+  /// SMs have no room for their parts. Then threads have more registers, 72 and not 64: reproducible softmax of 4 rows
+  /// of 2^24 f16 takes 91.8 µs so, and 94.2 with four warps, of 4 of 2^24 + 1 95.5 and 100.0. Shorter rows wait for
+  /// States more often: 16 rows of 3000000 f32 take 136 µs so, and 122 with four warps (H200, CUDA 13.0, 2026-11-30).
   static constexpr std::int64_t kLeastRingsOneCombines = 128;
   static constexpr bool one_warp_combines(std::int64_t row_packs, std::int64_t ring_kib, std::int32_t row_groups) {
     return row_groups == 1 && row_packs * kPackBytes >= kLeastRingsOneCombines * ring_kib * 1024;
@@ -149,8 +149,8 @@ struct HeldRows {
   /// A block keeps the sums of the tree's chunks of so many rows.
   std::int64_t kept_rows() const { return parts.kept_rows(slots * slot_packs); }
 
-  /// Where chunks pass: with three of them, reproducible softmax of 4 rows of 2^24 f16 takes 91.4 µs, and with four 91.2;
-  /// fast softmax 88.1 with three and 86.9 with five (H200, CUDA 13.0, 2026-11-30, one launch after the other).
+  /// Where chunks pass: with three of them, reproducible softmax of 4 rows of 2^24 f16 takes 91.4 µs, and with four
+  /// 91.2; fast softmax 88.1 with three and 86.9 with five (H200, CUDA 13.0, 2026-11-30, one launch after the other).
   std::int64_t copies_in_flight() const {
     if (passing_slots == 0) return kInFlightBytes / slot_bytes;
     return pass_first() && !parts.is_of_tree() ? kMostHeldInFlight : passing_slots;
@@ -201,9 +201,9 @@ struct HeldRows {
     shape.held_rows = rows;
   }
 
-  /// The threads of a group of a block (HeldRoles) that has so many at most. As many add up rows as write them. The four
-  /// schedulers of an SM have as many warps of a larger group each: reproducible softmax of 4 rows of 2^24 f16 takes
-  /// 102.1 µs by groups of 12 warps, and 104.0 by 13 (H200, CUDA 13.0, 2026-11-29).
+  /// The threads of a group of a block (HeldRoles) that has so many at most. As many add up rows as write them. The
+  /// four schedulers of an SM have as many warps of a larger group each: reproducible softmax of 4 rows of 2^24 f16
+  /// takes 102.1 µs by groups of 12 warps, and 104.0 by 13 (H200, CUDA 13.0, 2026-11-29).
   std::int32_t group_threads(std::int32_t block_threads) const {
     const std::int32_t warps = (block_threads / 32 - other_warps()) / (2 * row_groups);
     return (warps < 8 ? warps : warps / 4 * 4) * 32;

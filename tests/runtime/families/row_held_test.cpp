@@ -20,7 +20,8 @@ std::string fault_of(const HeldRows& held) {
   const std::int64_t chunks = divide_up(held.row_packs, kTreeChunkPacks), part = held.part_packs / kTreeChunkPacks;
   const std::int64_t run = std::int64_t{1} << held.parts.run_levels;
   if (held.parts.is_of_tree() && held.parts.states * run < chunks) return "States are not of all of a row";
-  if (held.parts.is_of_tree() && held.parts.states != held.blocks * part / run) return "States are not those of the parts";
+  if (held.parts.is_of_tree() && held.parts.states != held.blocks * part / run)
+    return "States are not those of the parts";
   if ((held.parts.pieces > 0) != (held.parts.is_of_tree() && part % run != 0)) return "pieces are of shared runs";
   if (held.parts.pieces > 0 && (held.row_groups > 1 || part % 8 != 0 || part > 256 || part < run))
     return "runs that are shared are of whole nodes, which a warp has, and of two parts";
