@@ -70,7 +70,7 @@ void HeldParts::share_runs(std::int64_t row_chunks, std::int64_t blocks) {
   const std::int64_t of_pieces = half_chunks_of_row(0, 1);
   for (std::int64_t chunks = divide_up(divide_up(row_chunks, blocks), kNodeChunks) * kNodeChunks; chunks <= most;
        chunks += kNodeChunks) {
-    const int levels = std::bit_width(static_cast<std::uint64_t>(chunks)) - 1;
+    const int levels = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(chunks))) - 1;
     const std::int64_t runs = blocks * chunks >> levels;
     const bool are_whole = chunks % (std::int64_t{1} << levels) == 0;
     if (are_whole || runs << levels < row_chunks || half_chunks_of_row(chunks, runs) + of_pieces > of_whole_runs)
