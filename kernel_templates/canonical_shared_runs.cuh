@@ -1,8 +1,8 @@
 // Runs of tree chunks (canonical_held_order.cuh) where parts are not whole runs: one that begins in a part, and is not
 // whole there, ends in the next one.
 //
-// A part has whole nodes of eight tree chunks, at most one for each lane of a warp, and no fewer than a run. Of the run
-// that it does not end, a block publishes the largest nodes that there are, one for each bit of their number: pieces.
+// A part has whole nodes of eight tree chunks, fewer than a warp has lanes, and no fewer than a run. Of the run that it
+// does not end, a block publishes the largest nodes that there are, one for each bit of their number: pieces.
 // The next block goes up the tree from the first of its own nodes that has such a piece on its left. Further up, each
 // level has either a piece of that level on the left or a node of the block's own on the right.
 #pragma once
@@ -18,7 +18,7 @@ struct CanonicalSharedRuns {
   using Weight = SoftmaxWeight<Types>;
   using State = typename SoftmaxSum<Types>::State;
   static constexpr unsigned kNodeLevels = 3, kNodeChunks = 1 << kNodeLevels;
-  static constexpr unsigned kPieces = 5;  ///< of a part, at most: a run has up to 32 nodes
+  static constexpr unsigned kPieces = 4;  ///< of a part, at most: a run has up to 16 nodes
   static constexpr unsigned kStaged = kPieces + 2;  ///< a part is shorter than two runs, so that two end in it at most
 
   const Rows& all;
@@ -36,9 +36,10 @@ struct CanonicalSharedRuns {
   }
 
   /// Publishes the pieces of the block, which wait for nobody, and then the runs that end in its part. All lanes of a
-  /// warp call it, with room for kStaged States in shared memory.
+  /// warp call it, with room for kStaged States in shared memory, when all blocks have cleared their tags.
   __device__ void publish(TaggedState<State>* staged) const {
     wait_for_bulk_reads();
+    __syncwarp();
     if (lane < kPieces) staged[lane].clear();
     __syncwarp();
     Acc nodes[kPieces + 1];  // of each level, that which the lane's node is in, if the part has all of it

@@ -55,6 +55,12 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
     wait_for_phase(shared.summed + r % kMostRows, r / kMostRows % 2);
   }
 
+  /// True if some States are those of two neighbouring parts.
+  __device__ bool share_runs() const {
+    if constexpr (Roles::kPassFirst && Order::kMayShareRuns) return Order::share_runs(all);
+    else return false;
+  }
+
   /// Publishes the States of row r, of which `place` has what `warps` of the block's warps found. All lanes of a warp
   /// call it.
   __device__ void publish(TaggedState<State>* states, unsigned place, unsigned r, unsigned lane, unsigned warps) const {
@@ -118,11 +124,6 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
       states(i / own.count)[own.first + i % own.count].clear();
   }
 
-  /// True if some States are those of two neighbouring parts.
-  __device__ bool share_runs() const {
-    if constexpr (Roles::kPassFirst && Order::kMayShareRuns) return Order::share_runs(all);
-    else return false;
-  }
   __device__ void publish_shared_runs(const auto& of_block, TaggedState<State>* states, unsigned r,
                                       unsigned lane) const {
     if constexpr (Roles::kPassFirst && Order::kMayShareRuns) {

@@ -97,6 +97,8 @@ struct RowHeld : HeldGroups<Kernel, Roles, kTile> {
   __device__ void publish_rows(unsigned lane) const {
     wait_for_phase(&shared.cleared, 0);
     if (lane == 0) count_up(started_blocks());
+    __syncwarp();
+    if (this->share_runs()) wait_for_phase(&shared.started, 0);  // it looks for tags of the part before
 #pragma unroll 1
     for (unsigned r = 0; r < rows; ++r) {
       const unsigned place = r % kMostRows, warps = this->wait_for_sums(r);

@@ -23,9 +23,9 @@ std::int64_t half_chunks_of_row(std::int64_t part_chunks, std::int64_t states) {
   return 2 * part_chunks + 5 * divide_up(states, kStatesAtOnce);
 }
 
-/// Parts that share runs are of whole nodes, one for each lane of a warp at most, and publish so many pieces each
+/// Parts that share runs are of whole nodes, fewer than a warp has lanes, and publish so many pieces each
 /// (canonical_shared_runs.cuh). To wait for these takes as long as for States.
-constexpr std::int64_t kNodeChunks = 8, kMostChunksOfSharing = 32 * kNodeChunks, kPieces = 5;
+constexpr std::int64_t kNodeChunks = 8, kMostChunksOfSharing = 31 * kNodeChunks, kPieces = 4;
 
 /// The bytes of a State in the workspace: TaggedState of tagged_state.cuh.
 std::int64_t tagged_bytes(std::int64_t state_bytes) { return divide_up(2 * state_bytes, 16) * 16; }
@@ -48,7 +48,7 @@ HeldParts HeldParts::of_tree(std::int64_t row_packs, std::int64_t blocks, std::i
   parts.state_rows += 2;
   const std::int64_t most = std::min(kMostLeaves, kMostPartialBytes / (parts.state_rows * tagged_bytes(state_bytes)));
   parts.take_whole_runs(divide_up(row_packs, kTreeChunkPacks), blocks, most);
-  if (is_aligned && one_warp_combines) parts.share_runs(divide_up(row_packs, kTreeChunkPacks), blocks);
+  if (is_aligned && one_warp_combines) parts.share_runs(divide_up(row_packs, kTreeChunkPacks), blocks, most);
   return parts;
 }
 
@@ -64,7 +64,7 @@ void HeldParts::take_whole_runs(std::int64_t row_chunks, std::int64_t blocks, st
   states = states_of(run_levels);
 }
 
-void HeldParts::share_runs(std::int64_t row_chunks, std::int64_t blocks) {
+void HeldParts::share_runs(std::int64_t row_chunks, std::int64_t blocks, std::int64_t most_states) {
   const std::int64_t most = std::min(kMostChunksOfSharing, packs / kTreeChunkPacks);
   const std::int64_t of_whole_runs = half_chunks_of_row(packs / kTreeChunkPacks, states);
   const std::int64_t of_pieces = half_chunks_of_row(0, 1);
@@ -72,9 +72,8 @@ void HeldParts::share_runs(std::int64_t row_chunks, std::int64_t blocks) {
        chunks += kNodeChunks) {
     const int levels = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(chunks))) - 1;
     const std::int64_t runs = blocks * chunks >> levels;
-    const bool are_whole = chunks % (std::int64_t{1} << levels) == 0;
-    if (are_whole || runs << levels < row_chunks || half_chunks_of_row(chunks, runs) + of_pieces > of_whole_runs)
-      continue;
+    if (chunks % (std::int64_t{1} << levels) == 0 || runs << levels < row_chunks) continue;
+    if (runs + blocks * kPieces > most_states || half_chunks_of_row(chunks, runs) + of_pieces > of_whole_runs) continue;
     packs = chunks * kTreeChunkPacks;
     run_levels = levels;
     states = runs;

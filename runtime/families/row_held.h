@@ -67,7 +67,7 @@ struct HeldParts {
 
  private:
   void take_whole_runs(std::int64_t row_chunks, std::int64_t blocks, std::int64_t most_states);
-  void share_runs(std::int64_t row_chunks, std::int64_t blocks);
+  void share_runs(std::int64_t row_chunks, std::int64_t blocks, std::int64_t most_states);
 
   /// Packs of a chunk, at most, where some pass: of whole units, so that the ring has room for three. Three packs of each
   /// thread of a group of 12 warps, which a block of 1024 threads has, or eight chunks of a tree: softmax of 4 rows of

@@ -23,8 +23,12 @@ std::string fault_of(const HeldRows& held) {
   if (held.parts.is_of_tree() && held.parts.states != held.blocks * part / run)
     return "States are not those of the parts";
   if ((held.parts.pieces > 0) != (held.parts.is_of_tree() && part % run != 0)) return "pieces are of shared runs";
-  if (held.parts.pieces > 0 && (held.row_groups > 1 || part % 8 != 0 || part > 256 || part < run))
+  if (held.parts.pieces > 0 && (held.row_groups > 1 || part % 8 != 0 || part >= 256 || part < run))
     return "runs that are shared are of whole nodes, which a warp has, and of two parts";
+  const std::int64_t workspace = static_cast<std::int64_t>(kWorkspaceBytes - kWorkspaceHeaderBytes);
+  if (held.parts.pieces > 0 &&
+      held.parts.state_rows * (held.parts.states + held.parts.pieces) * 4 * held.parts.bytes_of_tree_chunk > workspace)
+    return "pieces are more than the workspace";
   const std::int64_t sums = held.kept_rows() * (held.part_packs / kTreeChunkPacks) * held.parts.bytes_of_tree_chunk;
   if (held.part_packs * held.blocks < held.row_packs) return "parts do not have all of a row";
   if (held.chunks * held.slot_packs < held.part_packs) return "chunks do not have all of a part";
@@ -59,7 +63,7 @@ TEST(RowHeld, EveryDivisionThatFitsWorks) {
   int fitting = 0, sharing = 0;
   for (int turn = 0; turn < 300000; ++turn) {
     const std::int64_t row_packs = 1 + below(std::uint64_t{1} << (4 + below(30)));
-    const std::int64_t blocks = 1 + below(turn % 2 ? 160 : 8);
+    const std::int64_t blocks = 1 + below(turn % 2 ? 200 : 8);
     const std::int64_t ring_kib = std::array{216, 88, 32}[static_cast<std::size_t>(below(3))];
     const std::int64_t sum_bytes = std::array{0, 4, 8}[static_cast<std::size_t>(below(3))];
     const auto row_groups = static_cast<std::int32_t>(1 + below(2));
