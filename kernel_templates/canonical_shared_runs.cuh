@@ -38,8 +38,7 @@ struct CanonicalSharedRuns {
   /// Publishes the pieces of the block, which wait for nobody, and then the runs that end in its part. All lanes of a
   /// warp call it, with room for kStaged States in shared memory, when all blocks have cleared their tags.
   __device__ void publish(TaggedState<State>* staged) const {
-    wait_for_bulk_reads();
-    __syncwarp();
+    wait_for_staged();
     if (lane < kPieces) staged[lane].clear();
     __syncwarp();
     Acc nodes[kPieces + 1];  // of each level, that which the lane's node is in, if the part has all of it
@@ -71,25 +70,20 @@ struct CanonicalSharedRuns {
   __device__ Acc node_of_lane() const {
     const unsigned at = lane * kNodeChunks, chunks = all.tree_chunks();
     const Acc* const sums = all.chunk_sums(r);
-    return fold_neighbours<kNodeChunks>([&](unsigned i) { return at + i < chunks ? sums[at + i] : Weight::absent(); });
-  }
-
-  /// The tree of kCount neighbours.
-  template <unsigned kCount, unsigned kFirst = 0>
-  static __device__ Acc fold_neighbours(const auto& leaf) {
-    if constexpr (kCount == 1) return leaf(kFirst);
-    else return Weight::combine(fold_neighbours<kCount / 2, kFirst>(leaf),
-                                fold_neighbours<kCount / 2, kFirst + kCount / 2>(leaf));
+    return fold_leaves<Weight, kNodeChunks>([&](unsigned i) {
+      const unsigned chunk = at + reversed_bits(i, kNodeLevels);
+      return chunk < chunks ? sums[chunk] : Weight::absent();
+    });
   }
 
   /// The tree of the run that the part before does not end, when its pieces are there.
   __device__ Acc shared_run(const Acc (&nodes)[kPieces + 1]) const {
-    const State piece = piece_of_lane();
+    const Acc piece = piece_of_lane();
     const unsigned lowest = __ffs(static_cast<int>(before)) - 1;
     Acc sum = Weight::absent();
     unrolled<kPieces>([&](unsigned level) {
       const unsigned apart = 1u << level, above = before & ~(2 * apart - 1);
-      const Acc left = shuffle_from(piece.sum, level);
+      const Acc left = shuffle_from(piece, level);
       const Acc right = shuffle_from(nodes[level], (above + apart - before) % kWarpThreads);
       const bool has_piece = (before & apart) != 0;
       if (level == lowest) sum = Weight::combine(left, right);
@@ -100,14 +94,12 @@ struct CanonicalSharedRuns {
   }
 
   /// Lane l gets the piece of level l, if there is one.
-  __device__ State piece_of_lane() const {
-    State piece{};
-    bool is_there = lane >= kPieces || (before >> lane & 1) == 0;
-    for (;;) {
-      if (!is_there) is_there = pieces[(blockIdx.x - 1) * kPieces + lane].read(piece, r + 1);
-      if (__all_sync(kFullMask, is_there)) return piece;
-      __nanosleep(40);
-    }
+  __device__ Acc piece_of_lane() const {
+    State piece[1] = {};
+    bool is_there[1] = {lane >= kPieces || (before >> lane & 1) == 0};
+    read_when_there(piece, is_there, r + 1,
+                    [&](unsigned) -> auto& { return pieces[(blockIdx.x - 1) * kPieces + lane]; });
+    return piece[0].sum;
   }
 };
 

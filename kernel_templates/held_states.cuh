@@ -18,6 +18,8 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
   static constexpr unsigned kStatesOfLane = Order::kStatesOfLane, kNodeStates = Order::kNodeStates;
   static constexpr unsigned kStatesAtOnce = kStatesOfLane * kWarpThreads;
 
+  static constexpr bool kMayShareRuns = Roles::kPassFirst && Order::kMayShareRuns;
+
   /// A few States are raised in bulk: stores would wait for those of results. If blocks take one row at a time, and
   /// rows of trees begin anywhere, code for that would spill registers: softmax of 4 rows of 2^24 + 1 f16 takes 95.9 µs
   /// so, and 95.5 with stores (H200, CUDA 13.0, 2026-11-30).
@@ -31,7 +33,7 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
   /// Called by all warps but those that load, which have copies in flight meanwhile.
   __device__ void clear_states() const {
     clear(Order::states_of_part(all));
-    if constexpr (Roles::kPassFirst && Order::kMayShareRuns) clear(Order::pieces_of_part(all));
+    if constexpr (kMayShareRuns) clear(Order::pieces_of_part(all));
     __syncwarp();
     if (threadIdx.x % kWarpThreads == 0) arrive(&shared.cleared);
   }
@@ -57,7 +59,7 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
 
   /// True if some States are those of two neighbouring parts.
   __device__ bool share_runs() const {
-    if constexpr (Roles::kPassFirst && Order::kMayShareRuns) return Order::share_runs(all);
+    if constexpr (kMayShareRuns) return Order::share_runs(all);
     else return false;
   }
 
@@ -126,7 +128,7 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
 
   __device__ void publish_shared_runs(const auto& of_block, TaggedState<State>* states, unsigned r,
                                       unsigned lane) const {
-    if constexpr (Roles::kPassFirst && Order::kMayShareRuns) {
+    if constexpr (kMayShareRuns) {
       const auto runs = Order::shared_runs(of_block, states, r, lane, all);
       static_assert(runs.kStaged <= kMostStaged);
       runs.publish(shared.staged);
@@ -138,10 +140,7 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
     const auto own = Order::states_of_part(all);
     const bool in_bulk = kRaises && own.count <= kMostStaged;
     TaggedState<State>* const of_part = states + own.first;
-    if (in_bulk) {
-      wait_for_bulk_reads();
-      __syncwarp();
-    }
+    if (in_bulk) wait_for_staged();
     Order::for_states(of_block, r, lane, all, [&](unsigned number, const State& state) {
       (in_bulk ? shared.staged : of_part)[number].publish(state, r + 1);
     });
@@ -158,15 +157,8 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
       some[i] = Kernel::op(all).identity();
       is_there[i] = first + Order::state_of_lane(lane, i) >= end;
     });
-    for (;;) {
-      bool is_complete = true;
-      unrolled<kOfLane>([&](unsigned i) {
-        if (!is_there[i]) is_there[i] = states[first + Order::state_of_lane(lane, i)].read(some[i], r + 1);
-        is_complete = is_complete && is_there[i];
-      });
-      if (__all_sync(kFullMask, is_complete)) break;  // together: shuffles of lanes that come apart are slow
-      __nanosleep(40);
-    }
+    read_when_there(some, is_there, r + 1,
+                    [&](unsigned i) -> auto& { return states[first + Order::state_of_lane(lane, i)]; });
   }
 };
 

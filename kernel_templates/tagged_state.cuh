@@ -61,6 +61,27 @@ struct alignas(16) TaggedState {
 #endif
 };
 
+/// Loads States with a tag, each when it is there, and returns when all of the warp's are. at(i) is the place of the
+/// lane's i-th State; where is_there[i], it has it, or none.
+template <unsigned kCount, class State>
+__device__ void read_when_there(State (&states)[kCount], bool (&is_there)[kCount], unsigned tag, const auto& at) {
+  for (;;) {
+    bool is_complete = true;
+    unrolled<kCount>([&](unsigned i) {
+      if (!is_there[i]) is_there[i] = at(i).read(states[i], tag);
+      is_complete = is_complete && is_there[i];
+    });
+    if (__all_sync(kFullMask, is_complete)) break;  // together: shuffles of lanes that come apart are slow
+    __nanosleep(40);
+  }
+}
+
+/// Waits until lanes of the warp may stage States where those of its last raise_states() were.
+__device__ inline void wait_for_staged() {
+  wait_for_bulk_reads();
+  __syncwarp();
+}
+
 /// Raises States in global memory to those that lanes of the warp have staged in shared memory: each word to the higher
 /// of both, and so to that with the later tag. All lanes call it.
 template <class State>

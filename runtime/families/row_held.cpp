@@ -120,8 +120,8 @@ void HeldRows::add_to(Unit& unit, std::int32_t loads, std::int32_t block_threads
       "                  Held::Roles::kThreads == {},\n"
       "              \"host and device disagree\");\n",
       block_threads, combining_warps(), row_groups, pass_first(), pass_first() && l2_has_room() ? kFetchedAhead : 0,
-      loads, kMostRows, parts.state_rows, kMostSlots, HeldParts::kLinePacks, kMostAgain, parts.padding_packs, kMostStaticBytes,
-      launched_threads(block_threads));
+      loads, kMostRows, parts.state_rows, kMostSlots, HeldParts::kLinePacks, kMostAgain, parts.padding_packs,
+      kMostStaticBytes, launched_threads(block_threads));
   if (parts.is_of_tree())
     unit.source += fmt::format(
         "using SharedRuns = Held::Order::SharedRuns;\n"

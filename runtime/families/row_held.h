@@ -212,7 +212,7 @@ struct HeldRows {
   std::int32_t launched_threads(std::int32_t block_threads) const {
     return 32 * other_warps() + 2 * row_groups * group_threads(block_threads);
   }
-  /// Those that load, publish and combine.
+  /// The warps that load, publish and combine.
   std::int32_t other_warps() const { return 3 + combining_warps(); }
   std::int32_t combining_warps() const { return parts.one_warp_combines ? 1 : 4; }
 

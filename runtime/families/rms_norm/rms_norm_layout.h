@@ -282,7 +282,7 @@ struct Layout : RmsNormPolicy {
     if (scope == Scope::cluster) shape.cluster_sm_gbps = kClusterSmGbps;
     constexpr double kItemLatencies = 2.4;  // of a pipeline
     row_chunks().add_to(shape, shape.traffic - 1, problem.extents[1] * element_bytes(problem), kItemLatencies);
-    if (is_held()) held_rows(problem.extents[1], 1).add_to(shape, rows, 0.5, block_threads);  // half is written
+    if (is_held()) held_rows(problem.extents[1], 1).add_to(shape, rows, 0.5, block_threads);  // as much is written
     return shape;
   }
 
