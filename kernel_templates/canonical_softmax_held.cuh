@@ -191,16 +191,17 @@ struct CanonicalSoftmaxHeld {
     const unsigned end = smaller<true>(begin + of_slot, sums.end), lane = chunk.thread % kWarpThreads;
     [[maybe_unused]] const PackMask<InPack> of_next =
         PackMask<InPack>::of_first(lane == 0 ? chunk.elements_before() * sizeof(In) : 0);
+    unsigned first = (sums.next - begin) * kTreeChunkPacks;  // pack of the chunk
 #pragma unroll 1
-    for (; sums.next < end; sums.next += kWarps) {
-      const InPack* const first = chunk.packs + (sums.next - begin) * kTreeChunkPacks;
+    for (; sums.next < end; sums.next += kWarps, first += kWarps * kTreeChunkPacks) {
+      const InPack* const packs = chunk.packs + first + lane;
       HeldChunks<Types, kWarpThreads, kTreeChunkPacks / kWarpThreads, 1, false, true> held;
       unrolled<kTreeChunkPacks / kWarpThreads>(
-          [&](unsigned u) { held.packs[u] = first[lane + u * kWarpThreads]; });
+          [&](unsigned u) { held.packs[u] = packs[u * kWarpThreads]; });
       powers.turn(held.packs);
       look_for_low(sums, held.packs, powers);
       if constexpr (!Types::kIsAligned) {
-        InPack next[1] = {first[chunk.packs_before() > 0 ? kTreeChunkPacks : 0]};
+        InPack next[1] = {chunk.packs[first + (chunk.packs_before() > 0 ? kTreeChunkPacks : 0)]};
         powers.turn(next);
         look_for_low(sums, next, powers);
         held.packs[0] = of_next.joined(next[0], held.packs[0]);

@@ -45,16 +45,33 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
     return larger<true>((arguments.chunks + 1) / 2, this->passing_chunks());
   }
 
-  /// A place in the ring of what is held, or of what passes.
-  struct Place {
-    unsigned ring, slots;  ///< the first slot of the ring, and how many it has
-    Slot slot;             ///< counted from that
+  /// Those of some chunks that are held, and those that pass.
+  __device__ Chunks held_ones(Chunks some) const {
+    return {larger<true>(some.begin, this->passing_chunks()), some.end};
+  }
+  __device__ Chunks passing_ones(Chunks some) const {
+    return {some.begin, smaller<true>(some.end, this->passing_chunks())};
+  }
 
-    __device__ unsigned number() const { return ring + slot.number; }
-    __device__ void advance() { slot.advance(slots); }
+  /// A slot of the ring of what is held, or of what passes, whose slots are `begin` to `end`.
+  struct Place {
+    unsigned begin, end, slot, phase;
+
+    /// Else the compiler would choose between the rings again for each chunk.
+    __device__ void settle_ring() {
+      settle(begin);
+      settle(end);
+    }
+    __device__ void advance() {
+      if (++slot != end) return;
+      slot = begin;
+      phase ^= 1;
+    }
   };
-  __device__ Place held_place(Slot slot) const { return {0, arguments.slots, slot}; }
-  __device__ Place passing_place(Slot slot) const { return {arguments.slots, arguments.passing_slots, slot}; }
+  __device__ Place held_place(Slot slot) const { return {0, arguments.slots, slot.number, slot.phase}; }
+  __device__ Place passing_place(Slot slot) const {
+    return {arguments.slots, arguments.slots + arguments.passing_slots, arguments.slots + slot.number, slot.phase};
+  }
 
   /// Where chunk c of row r is, which is held.
   __device__ Slot held_slot(unsigned r, unsigned c) const {
@@ -85,24 +102,22 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
     }
     auto sums = chunks.begin == 0 ? Kernel::sums_of_part(part.row, r, all)
                                   : Kernel::sums_of_chunks(part.row, chunks.begin * arguments.slot_packs, all);
-    const Place held = held_place(held_slot(r, larger<true>(chunks.begin, passing_chunks)));
+    const Place held = held_place(held_slot(r, held_ones(chunks).begin));
     const Place passing = passing_place(passing_slot<false>(r));
     // The other group waits for this one, which chooses between the rings once, not for each chunk.
 #pragma unroll 1
     for (unsigned kind = 0; kind < 2; ++kind) {
       const bool are_held = kind == 1;
-      const Chunks some = are_held ? Chunks{larger<true>(chunks.begin, passing_chunks), chunks.end}
-                                   : Chunks{chunks.begin, smaller<true>(chunks.end, passing_chunks)};
+      const Chunks some = are_held ? held_ones(chunks) : passing_ones(chunks);
       if (some.begin >= some.end) continue;
       if (r == 1 && are_held) wait_for_phase(&shared.helped, 0);  // the first row has landed in all slots
       Place place = are_held ? held : passing;
-      settle(place.ring);
-      settle(place.slots);
+      place.settle_ring();
 #pragma unroll 1
       for (unsigned c = some.begin; c < some.end; ++c, place.advance()) {
-        const auto chunk = this->landed_chunk(part, c, thread, place.number(), place.slot.phase);
+        const auto chunk = this->landed_chunk(part, c, thread, place.slot, place.phase);
         Kernel::template add_held<kTile>(sums, chunk, all);
-        if (!are_held) this->free(place.number(), thread);
+        if (!are_held) this->free(place.slot, thread);
       }
       if (!are_held) this->arrive_of_warp(&shared.passed, thread);
     }
@@ -112,7 +127,7 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
   /// Writes chunks of row r: what is held, and then what passes, the last one first.
   __device__ void write_row(unsigned r, Chunks chunks, bool is_sum, unsigned thread) const {
     const Part part = this->part(r, thread);
-    const unsigned passing_chunks = this->passing_chunks(), first_held = larger<true>(chunks.begin, passing_chunks);
+    const unsigned passing_chunks = this->passing_chunks(), first_held = held_ones(chunks).begin;
     Place held = held_place(held_slot(r, first_held)), passing = passing_place(passing_slot<true>(r));
     const Slot first = held_slot(r, passing_chunks);
     wait_for_phase(shared.landed + first.number, first.phase);
@@ -124,8 +139,7 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
       const bool is_held = i < chunks.end - first_held;
       const unsigned c = is_held ? first_held + i : chunks.end - 1 - i;
       if (c + 1 == passing_chunks) wait_for_other_group(r, is_sum);
-      const unsigned slot = is_held ? held.number() : passing.number();
-      const unsigned phase = is_held ? held.slot.phase : passing.slot.phase;
+      const unsigned slot = is_held ? held.slot : passing.slot, phase = is_held ? held.phase : passing.phase;
       const auto chunk = this->landed_chunk(part, c, thread, slot, phase);
       if (!row.is_again) Kernel::template write_held<kTile>(chunk, row.results);
       this->free(slot, thread);

@@ -126,9 +126,9 @@ struct HeldParts {
   Rows all{arguments};
   unsigned rows = static_cast<unsigned>(all.rows);
 #ifndef HONE_HOST_DEVICE
-  /// Computed once, if there is a register for it, since the compiler would ask for the block's place in its cluster
-  /// again for every chunk.
-  unsigned landed = Roles::kHasRegisters ? settled(shared_address(shared.landed)) : shared_address(shared.landed);
+  /// Shared memory addresses: of shared.landed, and of the rings. They are computed once, if there are registers for
+  /// them, since the compiler would ask for the block's place in its cluster again for every chunk.
+  unsigned landed = once(shared_address(shared.landed)), rings = once(shared_address(dynamic_smem));
 #endif
 
   __device__ InPack* packs_of(unsigned slot) const {
@@ -136,7 +136,7 @@ struct HeldParts {
 #ifdef HONE_HOST_DEVICE
     return reinterpret_cast<InPack*>(dynamic_smem) + first;
 #else
-    unsigned address = shared_address(dynamic_smem) + first * sizeof(InPack);
+    unsigned address = rings + first * sizeof(InPack);
     asm("" : "+r"(address));  // else the compiler makes it again for every pack
     return static_cast<InPack*>(__cvta_shared_to_generic(address));
 #endif
@@ -211,6 +211,8 @@ struct HeldParts {
   __device__ unsigned passing_chunks() const { return arguments.chunks - arguments.held_chunks; }
 
   __device__ void free(unsigned slot, unsigned thread) const { arrive_of_warp(shared.freed + slot, thread); }
+
+  static __device__ unsigned once(unsigned address) { return Roles::kHasRegisters ? settled(address) : address; }
 
   /// Arrives when all lanes of the warp are here.
   static __device__ void arrive_of_warp(unsigned long long* barrier, unsigned thread) {
