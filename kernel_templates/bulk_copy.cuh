@@ -28,6 +28,7 @@ inline void wait_for_phase(unsigned long long* barrier, unsigned parity) {
   }
   __threadfence_block();
 }
+inline void sleep_until_phase(unsigned long long* barrier, unsigned parity) { wait_for_phase(barrier, parity); }
 inline unsigned long long last_use_policy() { return 0; }
 inline unsigned long long reuse_policy() { return 0; }
 inline void arrive_with_bulk_copy(void* to, const void* from, unsigned bytes, unsigned long long* barrier,
@@ -59,6 +60,18 @@ __device__ inline void arrive(unsigned long long* barrier) {
 }
 
 __device__ inline void wait_for_phase(unsigned long long* barrier, unsigned parity) { wait_for_bytes(barrier, parity); }
+
+/// Waits while the warp sleeps, and so leaves issue slots to others: wait_for_phase() asks every 20 cycles or so.
+__device__ inline void sleep_until_phase(unsigned long long* barrier, unsigned parity) {
+  constexpr unsigned kLimit = 10'000'000;  // ns
+  for (unsigned is_over = 0; is_over == 0;) {
+    asm volatile(
+        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, %3; selp.u32 %0, 1, 0, p; }"
+        : "=r"(is_over)
+        : "r"(shared_address(barrier)), "r"(parity), "r"(kLimit)
+        : "memory");
+  }
+}
 
 /// The policies of L2 for bytes that are read for the last time, and for those that it is to keep for another.
 __device__ inline unsigned long long last_use_policy() {

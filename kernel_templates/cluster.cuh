@@ -83,15 +83,13 @@ __device__ inline void expect_bytes(unsigned long long* receipt, unsigned bytes)
                : "memory");
 }
 
-/// Waits until all bytes of a phase (0, 1, 0, 1, …) are there. A warp sleeps until then: without a time limit it would
-/// ask again every 20 cycles or so, and take issue slots from those that work.
+/// Waits until all bytes of a phase (0, 1, 0, 1, …) are there.
 __device__ inline void wait_for_bytes(unsigned long long* receipt, unsigned phase) {
-  constexpr unsigned kLimit = 10'000'000;  // ns
   for (unsigned is_over = 0; is_over == 0;) {
     asm volatile(
-        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, %3; selp.u32 %0, 1, 0, p; }"
+        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
         : "=r"(is_over)
-        : "r"(shared_address(receipt)), "r"(phase), "r"(kLimit)
+        : "r"(shared_address(receipt)), "r"(phase)
         : "memory");
   }
 }

@@ -23,7 +23,7 @@ struct HeldAgain : HeldStates<Kernel, Roles_> {
   /// Row r when its State is known.
   __device__ auto known_row(unsigned r) const {
     const unsigned place = r % kMostRows;
-    wait_for_phase(shared.combined + place, r / kMostRows % 2);
+    sleep_until_phase(shared.combined + place, r / kMostRows % 2);
     const State of_row = shared.of_row[place];
     const auto results = results_of(of_row, place);
     bool is_again = false;

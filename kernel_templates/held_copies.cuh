@@ -64,7 +64,7 @@ struct HeldCopies : HeldParts<Kernel, Roles_> {
 #pragma unroll 1
       do {
         if (in_flight == arguments.lag) {
-          wait_for_phase(shared.landed + landing.slot(), landing.phase());
+          sleep_until_phase(shared.landed + landing.slot(), landing.phase());
           landing.advance();
         } else {
           ++in_flight;
@@ -85,7 +85,7 @@ struct HeldCopies : HeldParts<Kernel, Roles_> {
 #pragma unroll 1
       for (unsigned c = this->passing_chunks(); c < arguments.chunks; ++c) {
         if (in_flight == arguments.lag) {
-          wait_for_phase(shared.landed + landing.number, landing.phase);
+          sleep_until_phase(shared.landed + landing.number, landing.phase);
           landing.advance(arguments.slots);
         } else {
           ++in_flight;
@@ -138,7 +138,7 @@ struct HeldCopies : HeldParts<Kernel, Roles_> {
   /// Starts the copy of a chunk when its slot is free.
   __device__ void start(const Part& part, unsigned c, bool is_again, unsigned slot, unsigned phase,
                         unsigned long long policy) const {
-    wait_for_phase(shared.freed + slot, phase);
+    sleep_until_phase(shared.freed + slot, phase);
     const Index begin = begin_of(part, c);
     Index end = end_of(part, c);
     if constexpr (Kernel::Order::kPaddingPacks > 0) {

@@ -177,6 +177,16 @@ struct HeldParts {
     return part;
   }
 
+  /// The same, computed once, if there are registers for it.
+  __device__ Part settled_part(unsigned r, unsigned thread) const {
+    Part part = this->part(r, thread);
+    if constexpr (Roles::kHasRegisters) {
+      settle(part.begin);
+      settle(part.end);
+    }
+    return part;
+  }
+
   /// Chunk `c` of a part, whose packs are there.
   __device__ Chunk chunk(const Part& part, unsigned c, unsigned thread, const InPack* packs) const {
     Chunk chunk{part.row, c, packs, packs};
@@ -197,7 +207,7 @@ struct HeldParts {
   }
 
   __device__ Chunk landed_chunk(const Part& part, unsigned c, unsigned thread, unsigned slot, unsigned phase) const {
-    wait_for_phase(landed_in(slot), phase);
+    sleep_until_phase(landed_in(slot), phase);
     return chunk(part, c, thread, packs_of(slot));
   }
   __device__ unsigned long long* landed_in(unsigned slot) const {

@@ -54,7 +54,7 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
 
   /// Waits until a group has added up row r.
   __device__ void wait_for_group(unsigned r) const {
-    wait_for_phase(shared.summed + r % kMostRows, r / kMostRows % 2);
+    sleep_until_phase(shared.summed + r % kMostRows, r / kMostRows % 2);
   }
 
   /// True if some States are those of two neighbouring parts.
@@ -113,7 +113,7 @@ struct HeldStates : HeldCopies<Kernel, Roles_> {
     }
     __syncwarp();
     if (lane == 0) arrive(&shared.gathered);
-    wait_for_phase(&shared.gathered, r % 2);
+    sleep_until_phase(&shared.gathered, r % 2);
     const bool has_node = lane * kNodeStates < count;
     return Order::node_of(has_node ? nodes[lane].value() : Kernel::op(all).identity());
   }

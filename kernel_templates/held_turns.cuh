@@ -31,7 +31,7 @@ struct HeldTurns : HeldAgain<Kernel, Roles_, kTile> {
     for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
       // Behind it, the sums of an earlier row have been read.
-      if (Order::kKeepsSums) wait_for_phase(shared.landed + slot.number, slot.phase);
+      if (Order::kKeepsSums) sleep_until_phase(shared.landed + slot.number, slot.phase);
       auto sums = Kernel::sums_of_part(part.row, r, all);
       const auto add = [&](const Chunk& chunk, unsigned) { Kernel::template add_held<kTile>(sums, chunk, all); };
       for_held_chunks(slot, part, thread, add);
@@ -45,7 +45,7 @@ struct HeldTurns : HeldAgain<Kernel, Roles_, kTile> {
     Slot passing;
     for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
-      wait_for_phase(shared.landed + slot.number, slot.phase);
+      sleep_until_phase(shared.landed + slot.number, slot.phase);
       const auto row = this->known_row(r);
       if (row.is_again && thread == 0) this->note_again(r);
       if (!row.is_again) part.row.write_singles(row.results);

@@ -95,10 +95,10 @@ struct RowHeld : HeldGroups<Kernel, Roles, kTile> {
   using Order = typename Kernel::Order;
 
   __device__ void publish_rows(unsigned lane) const {
-    wait_for_phase(&shared.cleared, 0);
+    sleep_until_phase(&shared.cleared, 0);
     if (lane == 0) count_up(started_blocks());
     __syncwarp();
-    if (this->share_runs()) wait_for_phase(&shared.started, 0);  // it looks for tags of the part before
+    if (this->share_runs()) sleep_until_phase(&shared.started, 0);  // it looks for tags of the part before
 #pragma unroll 1
     for (unsigned r = 0; r < rows; ++r) {
       const unsigned place = r % kMostRows, warps = this->wait_for_sums(r);
@@ -115,7 +115,7 @@ struct RowHeld : HeldGroups<Kernel, Roles, kTile> {
       if (take_last_ticket(static_cast<unsigned*>(arguments.workspace), gridDim.x)) *started_blocks() = 0;
     }
     __syncwarp();
-    wait_for_phase(&shared.started, 0);
+    sleep_until_phase(&shared.started, 0);
     const bool together = this->combine_together();
 #pragma unroll 1
     for (unsigned r = together ? 0 : warp; r < rows; r += together ? 1 : Roles::kCombiningWarps) {
