@@ -45,7 +45,7 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
     return larger<true>((arguments.chunks + 1) / 2, this->passing_chunks());
   }
 
-  /// Those of some chunks that are held, and those that pass.
+  /// Returns the chunks of `some` that are held; and those that pass.
   __device__ Chunks held_ones(Chunks some) const {
     return {larger<true>(some.begin, this->passing_chunks()), some.end};
   }
