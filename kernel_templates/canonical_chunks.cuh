@@ -153,7 +153,7 @@ class CanonicalChunks {
       }
     if constexpr (!kIsWhole) {
       // Asked for while the others are in flight.
-      const Index whole = packs_ - first;  // packs: perhaps more than the batch has, or −1
+      const Index whole = settled(packs_ - first);  // packs: perhaps more than the batch has, or −1
       if (whole % kWarpThreads == lane) {
         const ElementPack cut = cut_pack(first + whole);
 #pragma unroll

@@ -105,4 +105,14 @@ __device__ T load_from_l2(const T* address) {
   return words.value();
 }
 
+/// The same of kCount neighbours, which are a multiple of 16 bytes and begin at one.
+template <class T, unsigned kCount>
+__device__ void load_packs_from_l2(T (&objects)[kCount], const T* address) {
+  uint4 packs[sizeof(objects) / sizeof(uint4)];
+  static_assert(sizeof(packs) == sizeof(objects));
+  const auto* from = reinterpret_cast<const uint4*>(address);
+  unrolled<sizeof(packs) / sizeof(uint4)>([&](unsigned i) { packs[i] = __ldcg(from + i); });
+  memcpy(objects, packs, sizeof(packs));
+}
+
 }  // namespace hone

@@ -114,7 +114,8 @@ constexpr double kLostPerDoubling = 0.35;
 /// waits for its blocks: the softmax of one row of 2^16 f16 takes a cluster of 16 blocks 3.5 µs, two launches of a grid
 /// 4.7 (H100, CUDA 13.0, 2026-11-26).
 double mean_round_latencies(const WorkShape& shape, std::int64_t rounds) {
-  if (shape.cluster_blocks == 1) return shape.round_latencies;
+  if (shape.cluster_blocks == 1)
+    return rounds == 1 && shape.lone_round_latencies > 0 ? shape.lone_round_latencies : shape.round_latencies;
   const auto count = static_cast<double>(rounds);
   return std::max(kClusterRound, (1 + (count - 1) * shape.round_latencies) / count);
 }

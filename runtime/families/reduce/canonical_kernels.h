@@ -23,6 +23,11 @@ inline bool has_too_many_values(const Problem& problem, std::int64_t chunks, std
   return chunks * vector_bytes > kMostValues * element_bytes(problem);
 }
 
+/// The memory latencies in which a warp folds `chunks` chunks, with none of its loads in flight.
+inline double fold_latencies(std::int64_t chunks, std::int64_t element_bytes) {
+  return 1.6 * static_cast<double>(chunks) / static_cast<double>(element_bytes);
+}
+
 /// How the tree of an array is divided: a warp takes 2^levels times what it has in flight, in a row; a span is what the
 /// warps of a block take together. Columns may have spans of less than a chunk, whose levels are negative.
 struct Spans {
