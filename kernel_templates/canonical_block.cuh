@@ -66,13 +66,14 @@ struct CanonicalBlock {
  private:
   static constexpr unsigned kRoundPartials = kBlockThreads * kThreadPartials;
 
-  /// The tree of the partials that the thread takes of those from `begin` on: neighbours, in one load if they are a
-  /// pack. The sum of 2^20 halves in 264 blocks takes 2.57 µs in a graph so; with a load for each 2.62, and 2.71 where
-  /// lanes had neighbouring ones and shuffled four times as much (H200, CUDA 13.0, 2026-11-30).
+  /// The tree of the partials that the thread takes of those from `begin` on: neighbours, loaded by 16 bytes where
+  /// their address allows it. The sum of 2^20 halves in 264 blocks takes 2.57 µs in a graph so; with a load for each
+  /// 2.62, and 2.71 where lanes had neighbouring ones and shuffled four times as much (H200, CUDA 13.0, 2026-11-30).
   static __device__ State neighbours_of_thread(const State* partials, unsigned count, unsigned begin) {
     const unsigned first = begin + threadIdx.x * kThreadPartials;
     State some[kThreadPartials];
-    if (first + kThreadPartials <= count && elements_before_alignment<16>(partials) == 0)
+    const bool is_aligned = reinterpret_cast<unsigned long long>(partials) % sizeof(uint4) == 0;
+    if (is_aligned && first + kThreadPartials <= count)
       load_packs_from_l2(some, partials + first);
     else
 #pragma unroll

@@ -152,7 +152,8 @@ class CanonicalChunks {
         else packs[k][u] = no_elements();
       }
     if constexpr (!kIsWhole) {
-      // Asked for while the others are in flight.
+      // Asked for while the others are in flight. Settled, so that the addresses of the cut pack, which depend on no
+      // batch, are not computed ahead of loops, behind the fold of a whole batch.
       const Index whole = settled(packs_ - first);  // packs: perhaps more than the batch has, or −1
       if (whole % kWarpThreads == lane) {
         const ElementPack cut = cut_pack(first + whole);

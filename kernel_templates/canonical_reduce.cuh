@@ -8,7 +8,7 @@
 //
 // Constraints: kBlockThreads is a power of two; kUnroll · kVectorBytes / sizeof(In) ≤ 32; arguments.partials is the
 // number of spans, at most Block::kMostPartials, or kRounds with Grid::none and one block, or the cluster's blocks;
-// Op::Index holds n plus one grid-wide stride.
+// Op::Index holds n plus one run of each warp.
 #pragma once
 
 #include "canonical_block.cuh"
@@ -39,12 +39,14 @@ struct CanonicalReduce {
     const unsigned warp = uniform(Block::warp());
     const auto first_of = [&](unsigned span) { return (Index(span) * kWarps + warp) * run; };
     // A short array is a whole batch a warp: known before the wait, and made by the instructions behind it, not in
-    // loops, which ptxas would put at the end. The sum of 1024 doubles took 1.37 µs, now 1.30 (H100, graph).
+    // loops, which ptxas would put at the end. The sum of 1024 doubles took 1.37 µs, now 1.30 (H100, graph,
+    // 2026-11-27).
     Index first = first_of(blockIdx.x);
     unsigned is_made = run == kUnroll && chunks.is_whole(first);
-    settle(first);
+    settle(first);  // else computed again behind the wait
     settle(is_made);
-    // Uniform, so that ptxas does not compute it behind the fold: the sum of 2^12 halves took 1.24 µs, now 1.19 (H200).
+    // Uniform, so that ptxas does not compute it behind the fold: the sum of 2^12 halves took 1.24 µs, now 1.19 (H200,
+    // graph, 2026-11-30).
     const unsigned rounds = kIsOneBlock ? uniform(chunks.count() <= run ? 0 : arguments.partials) : 0;
     Combine<CanonicalCombine<Op>, kBlockThreads, kClusterBlocks, Grid::none, false, Tail::warp, Exchange::receipts>
         combine;

@@ -105,7 +105,7 @@ __device__ T load_from_l2(const T* address) {
   return words.value();
 }
 
-/// The same of kCount neighbours, which are a multiple of 16 bytes and begin at one.
+/// Loads kCount neighbours likewise, by 16 bytes: together they are a multiple of that, and so is their address.
 template <class T, unsigned kCount>
 __device__ void load_packs_from_l2(T (&objects)[kCount], const T* address) {
   uint4 packs[sizeof(objects) / sizeof(uint4)];

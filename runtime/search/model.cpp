@@ -110,9 +110,9 @@ constexpr double kThreadsOfSchedulers = 128;
 /// How much slower each doubling of a block's share beyond block_share_bytes makes it.
 constexpr double kLostPerDoubling = 0.35;
 
-/// The memory latencies of a round, in the mean over the rounds of a cluster. Behind the last row of a cluster no load
-/// waits for its blocks: the softmax of one row of 2^16 f16 takes a cluster of 16 blocks 3.5 µs, two launches of a grid
-/// 4.7 (H100, CUDA 13.0, 2026-11-26).
+/// The memory latencies of a round: of a grid, or in the mean over the rounds of a cluster. Behind the last row of a
+/// cluster no load waits for its blocks: the softmax of one row of 2^16 f16 takes a cluster of 16 blocks 3.5 µs, two
+/// launches of a grid 4.7 (H100, CUDA 13.0, 2026-11-26).
 double mean_round_latencies(const WorkShape& shape, std::int64_t rounds) {
   if (shape.cluster_blocks == 1)
     return rounds == 1 && shape.lone_round_latencies > 0 ? shape.lone_round_latencies : shape.round_latencies;

@@ -141,6 +141,7 @@ WorkShape CanonicalRows::shape() const {
     shape.bytes_in_flight_per_block = std::min(bytes, block_bytes);
     shape.launches = scope == Scope::grid ? 2 : 1;
   }
+  if (!is_staged() && !is_by_lanes) add_folds(shape, unroll, element_bytes(problem));
   return shape;
 }
 

@@ -85,7 +85,7 @@ struct WorkShape {
   /// The memory latencies that pass between the loads of one tile and those of the block's next: 1 if a tile is loaded,
   /// used and left; more if its addresses are loaded first, or if the block's threads wait for each other.
   double round_latencies = 1;
-  double lone_round_latencies = 0;  ///< the same of blocks that have one tile each; 0: no other
+  double lone_round_latencies = 0;  ///< instead of these where all tiles are loaded in one round of blocks; 0: the same
 
   /// The most that a thread takes through its registers, loads and stores together; 0: loads and stores alone limit it.
   double thread_gbps = 0;

@@ -290,6 +290,37 @@ TEST_F(ReduceAxisPolicies, ReproducibleRowsOfManyRoundsHaveTheBitsOfTheDefinitio
   }
 }
 
+/// The partials of a row begin at any multiple of the size of a State, which is 8, 12 or 28 bytes here.
+TEST_F(ReduceAxisPolicies, ReproducibleRowsOfAnyNumberOfPartialsHaveTheBitsOfTheDefinition) {
+  constexpr std::int64_t kRows = 3, kTile = 128 * 64 / sizeof(double), kMostTiles = 9;
+  const std::vector<double> values = random_values<double>(kRows * kMostTiles * kTile);
+  const auto in = upload(values, 0);
+  const DeviceBuffer out(device_, kRows * 2 * sizeof(double));
+  const DeviceBuffer workspace = make_workspaces(device_, 1);
+  const Policy policy = Policy::of(RowsPolicy{.block_threads = 128, .scope = Scope::grid});
+  for (const auto& [op, nan] : {std::pair(ReduceOp::sum, NanPolicy::propagate), {ReduceOp::mean, NanPolicy::ignore},
+                                {ReduceOp::mean_variance, NanPolicy::propagate}}) {
+    const ReduceSpec spec{.op = op, .dtype = DType::f64, .nan = nan, .numerics = Numerics::reproducible};
+    const Problem longest = reduce_rows_problem(spec, {kRows, kMostTiles * kTile}, sizeof(double));
+    const Unit unit = unit_of(longest, policy);
+    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+    const LoadedCandidate loaded{{policy, {2}}, load_policy(*device_, longest, policy, unit, binary).module};
+    for (std::int64_t tiles = 4; tiles <= kMostTiles; ++tiles) {
+      const std::int64_t columns = tiles * kTile - 1;
+      const Problem problem = reduce_rows_problem(spec, {kRows, columns}, sizeof(double));
+      loaded.enqueue(*device_, problem, std::array<void*, 2>{in.data, out.data()}, workspace.data(), nullptr);
+      const int outputs = info(op).outputs;
+      for (std::int64_t row = 0; row < kRows; ++row) {
+        std::array<double, 2> expected{};
+        canonical_reduce(spec, {values.data() + row * columns}, {}, columns, expected.data());
+        for (int i = 0; i < outputs; ++i)
+          EXPECT_EQ(fetch(out.as<double>() + row * outputs + i), expected[static_cast<std::size_t>(i)])
+              << "row " << row << " of " << to_string(problem);
+      }
+    }
+  }
+}
+
 /// Rows that lanes have in flight and that begin anywhere: of all lengths near those of one pack, of half of what the
 /// lanes load, and of all of it.
 TEST_F(ReduceAxisPolicies, ReproducibleRowsOfLanesMayBeginAnywhere) {

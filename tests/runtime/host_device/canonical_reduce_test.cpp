@@ -115,8 +115,8 @@ std::size_t units_met = 0;
 template <class In>
 class CanonicalCheck {
  public:
-  explicit CanonicalCheck(const ReduceSpec& spec, bool has_wide_index = false)
-      : spec_(spec), has_wide_index_(has_wide_index) {}
+  explicit CanonicalCheck(const ReduceSpec& spec, bool has_wide_index = false, unsigned most_run_levels = 4)
+      : spec_(spec), has_wide_index_(has_wide_index), most_run_levels_(most_run_levels) {}
 
   void run(std::initializer_list<Policy> policies, const std::vector<std::size_t>& sizes) {
     for (const Policy& policy : policies) {
@@ -141,7 +141,7 @@ class CanonicalCheck {
     canonical_reduce(spec_, {arrays[0].data()}, {arrays[1].data()}, static_cast<std::int64_t>(n), expected.data());
     constexpr std::array<std::string_view, 3> kGrids{"none", "last_block", "publish"};
     for (const std::string_view name : kGrids)
-      expect(finishes, {name, 1 + any_below(7), any_below(5)}, any_below(16 / sizeof(In)), arrays, expected, pattern);
+      expect(finishes, {name, 1 + any_below(7), any_below(most_run_levels_ + 1)}, any_below(16 / sizeof(In)), arrays, expected, pattern);
   }
 
   void expect(const Finishes& finishes, const Division& division, std::size_t offset,
@@ -174,6 +174,7 @@ class CanonicalCheck {
 
   ReduceSpec spec_;
   bool has_wide_index_;
+  unsigned most_run_levels_;
   std::size_t turn_ = 0;
   std::mt19937 random_{7};
 };
@@ -196,7 +197,14 @@ TEST(CanonicalReduce, SumsOfF32HaveTheBitsOfTheRecursion) {
 }
 
 TEST(CanonicalReduce, SumsOfManySpansHaveTheBitsOfTheRecursion) {
-  CanonicalCheck<float>({}).run({{128, 16, 1}}, {512 * 4 * 40, 512 * 4 * 300, 512 * 4 * (kSanitized ? 150 : 600) + 77});
+  CanonicalCheck<float>({}).run({{128, 16, 1}}, {512 * 4 * 40, 512 * 4 * (kSanitized ? 150 : 600) + 77});
+}
+
+/// A thread combines up to four partials; more are kept by rounds.
+TEST(CanonicalReduce, PartialsOfAnyNumberAreCombinedInTheTree) {
+  constexpr std::size_t kSpan = 512 * 4, kAtOnce = 128 * 4;
+  CanonicalCheck<float>({}, false, 0)
+      .run({{128, 16, 1}}, {kSpan * 129, kSpan * (kAtOnce - 1) + 1, kSpan * kAtOnce + 1});
 }
 
 TEST(CanonicalReduce, SumsOfOtherDtypesHaveTheBitsOfTheRecursion) {

@@ -162,6 +162,18 @@ TEST(Model, NoLoadWaitsForTheBlocksOfAClusterBehindItsLastTile) {
   EXPECT_GT(working_us(400, 5), 2 * working_us(400, 1));
 }
 
+TEST(Model, GridsThatLoadAllTilesInOneRoundMayHaveOtherLatencies) {
+  const auto us = [](std::int64_t tiles, double lone) {
+    Work work(tiles);
+    work.shape.round_latencies = 5;
+    work.shape.lone_round_latencies = lone;
+    return work.on(h100_facts(), 132, 1).us();
+  };
+  EXPECT_LT(us(132, 2), us(132, 0));
+  EXPECT_DOUBLE_EQ(us(132, 5), us(132, 0));
+  EXPECT_DOUBLE_EQ(us(264, 2), us(264, 0));
+}
+
 TEST(Model, WhatIsReadAgainComesFromL2WhileItHoldsIt) {
   const DeviceFacts facts = h100_facts();
   Work work(100000);
