@@ -1,4 +1,5 @@
-// The numbers on which the host and the kernels of the canonical tree (kernel_templates/canonical_*.cuh) agree.
+// The numbers on which the host and the kernels of the canonical tree (kernel_templates/canonical_*.cuh) agree, and
+// what its folds cost in the model.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,7 @@ inline double fold_latencies(std::int64_t chunks, std::int64_t element_bytes) {
   return 1.6 * static_cast<double>(chunks) / static_cast<double>(element_bytes);
 }
 
-/// Adds these to the rounds of a grid. Fitted to ten sums of 2^20 to 2^26 f16, bf16, f32 and f64 in graphs, 43 to 502
+/// Adds these to the rounds of a grid: fitted to ten sums of 2^20 to 2^26 f16, bf16, f32 and f64 in graphs, 43 to 502
 /// candidates each: what the model puts first is at most 1.7 % slower than the best of them, and was 0.4 to 32 % slower
 /// without folds. Of sums of rows, 4 x 2^24 f16 and 1000 x 20001 f32 would be 26 and 18 % slower without, and are 3 and
 /// 0 % slower (H200, CUDA 13.0, 2026-11-30).

@@ -141,7 +141,8 @@ class CanonicalCheck {
     canonical_reduce(spec_, {arrays[0].data()}, {arrays[1].data()}, static_cast<std::int64_t>(n), expected.data());
     constexpr std::array<std::string_view, 3> kGrids{"none", "last_block", "publish"};
     for (const std::string_view name : kGrids)
-      expect(finishes, {name, 1 + any_below(7), any_below(most_run_levels_ + 1)}, any_below(16 / sizeof(In)), arrays, expected, pattern);
+      expect(finishes, {name, 1 + any_below(7), any_below(most_run_levels_ + 1)}, any_below(16 / sizeof(In)), arrays,
+             expected, pattern);
   }
 
   void expect(const Finishes& finishes, const Division& division, std::size_t offset,
