@@ -52,10 +52,11 @@ struct CanonicalHeldRow {
   /// The tree chunks from the first one on, of which all packs are whole but for the one that the row begins in.
   __device__ Index whole_tree_chunks() const { return (columns - head) / kChunkElements<typename Types::In>; }
 
-  __device__ void write_singles(const auto& results) const {
-    if (thread >= singles) return;
-    const Index i = thread < head ? thread : columns - singles + thread;
-    out[i] = results.of(in[i]);
+  __device__ bool has_single() const { return thread < singles; }
+  __device__ Index single() const { return thread < head ? thread : columns - singles + thread; }
+  __device__ typename Types::In load_single() const { return has_single() ? in[single()] : typename Types::In(); }
+  __device__ void write_singles(const auto& results, const typename Types::In& element) const {
+    if (has_single()) out[single()] = results.of(element);
   }
 };
 

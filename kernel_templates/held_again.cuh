@@ -72,7 +72,7 @@ struct HeldAgain : HeldStates<Kernel, Roles_> {
         if (threadIdx.x < Roles::kGroupThreads) {
           const Part part = this->part(r, threadIdx.x);
           const auto results = Kernel::results_again_of(shared.of_row[0], all);
-          part.row.write_singles(results);
+          part.row.write_singles(results, part.row.load_single());
 #pragma unroll 1
           for (unsigned c = 0; c < arguments.chunks; ++c)
             Kernel::template write_held<1>(this->chunk_in_memory(part, c, threadIdx.x), results);

@@ -135,10 +135,11 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
     const unsigned passing_chunks = this->passing_chunks(), first_held = held_ones(chunks).begin;
     Place held = held_place(held_slot(r, first_held)), passing = passing_place(passing_slot<true>(r));
     const Slot first = held_slot(r, passing_chunks);
+    const auto single = part.row.load_single();
     sleep_until_phase(shared.landed + first.number, first.phase);
     const auto row = this->known_row(r);
     if (row.is_again && !is_sum && thread == 0) this->note_again(r);
-    if (!row.is_again && !is_sum) part.row.write_singles(row.results);
+    if (!row.is_again && !is_sum) part.row.write_singles(row.results, single);
     const auto write = [&](unsigned c, unsigned slot, unsigned phase) {
       const auto chunk = this->landed_chunk(part, c, thread, slot, phase);
       if (!row.is_again) Kernel::template write_held<kTile>(chunk, row.results);

@@ -45,10 +45,11 @@ struct HeldTurns : HeldAgain<Kernel, Roles_, kTile> {
     Slot passing;
     for_rows(turn, [&](unsigned r, Slot& slot) {
       const Part part = this->part(r, thread);
+      const auto single = part.row.load_single();
       sleep_until_phase(shared.landed + slot.number, slot.phase);
       const auto row = this->known_row(r);
       if (row.is_again && thread == 0) this->note_again(r);
-      if (!row.is_again) part.row.write_singles(row.results);
+      if (!row.is_again) part.row.write_singles(row.results, single);
       const auto write = [&](const Chunk& chunk, unsigned of_slot) {
         if (!row.is_again) Kernel::template write_held<kTile>(chunk, row.results);
         this->free(of_slot, thread);

@@ -66,8 +66,10 @@ struct RowLanes {
     unrolled<kRows>([&](unsigned r) { least = row[r].packs < least ? row[r].packs : least; });
 
     constexpr bool kLoadsAhead = Op::kComputeBound && kRows == 1;  // with several rows at once, each has few tiles
+    const unsigned to_last_lane = kLanes - 1 - lane;  // a tile is full if all lanes have theirs: they take one path
     Index p = for_each_full_tile<kLoadsAhead, false, Tile>(
-        Index(lane), Index(kLanes * kUnroll), [&](Index pack) { return pack + (kUnroll - 1) * kLanes < least; },
+        Index(lane), Index(kLanes * kUnroll),
+        [&](Index pack) { return pack + to_last_lane + (kUnroll - 1) * kLanes < least; },
         [&](Tile& tile, Index pack) {
           unrolled<kRows>([&](unsigned r) {
             unrolled<kUnroll>([&](unsigned u) { tile.packs[r][u] = row[r].pack(pack + u * kLanes); });

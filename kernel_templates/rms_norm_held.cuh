@@ -36,16 +36,16 @@ struct RmsNormHeld {
       return elements_behind_alignment<kLinePacks * sizeof(InPack)>(this->elements(y)) / kElements;
     }
 
-    __device__ void for_singles(const auto& act) const {
-#pragma unroll 1
-      for (Index i = this->thread; i < singles; i += kBlockThreads) act(range.single(i));
+    /// The single element of the thread, or zero.
+    __device__ T load_single() const { return has_single() ? x.elements[single()] : convert<T>(0.0f); }
+    __device__ void write_singles(float factor, T element) const {
+      const Index i = single();
+      if (has_single()) y.elements[i] = Norm::result_of(element, (kHasWeight ? weight : x).elements[i], factor);
     }
 
-    __device__ void write_singles(float factor) const {
-      for_singles([&](Index i) {
-        y.elements[i] = Norm::result_of(x.elements[i], (kHasWeight ? weight : x).elements[i], factor);
-      });
-    }
+   private:
+    __device__ bool has_single() const { return this->thread < singles; }
+    __device__ Index single() const { return range.single(this->thread); }
   };
 
   /// The rows of a call.
@@ -61,24 +61,31 @@ struct RmsNormHeld {
 
   static __device__ Op op(const Rows&) { return Op(); }
 
-  static __device__ float sums_of_part(const Row& part, unsigned, const Rows&) {
-    float sum = Op::identity();
-    part.for_singles([&](Index i) { sum = Op::combine(sum, Op::of(part.x.elements[i], Index(0))); });
-    return sum;
+  /// The sum of a thread's packs, and its single element, which is added last: its load has time until then.
+  struct Sums {
+    float of_packs;
+    T single;
+  };
+
+  static __device__ Sums sums_of_part(const Row& part, unsigned, const Rows&) {
+    return {Op::identity(), part.load_single()};
+  }
+  static __device__ Sums sums_of_chunks(const Row&, Index, const Rows&) {
+    return {Op::identity(), convert<T>(Op::neutral())};
   }
 
-  static __device__ float sums_of_chunks(const Row&, Index, const Rows&) { return Op::identity(); }
-
   template <unsigned kTile>
-  static __device__ void add_held(float& sum, const auto& chunk, const Rows&) {
+  static __device__ void add_held(Sums& sums, const auto& chunk, const Rows&) {
     for (Index p = chunk.first; p < chunk.end; p += kTile * kBlockThreads) {
       InPack tile[kTile];
       load_held(tile, chunk, p);
-      Op::accumulate(sum, tile, Index(0), Index(0));
+      Op::accumulate(sums.of_packs, tile, Index(0), Index(0));
     }
   }
 
-  static __device__ float state_of(float sum, const Rows&) { return sum; }
+  static __device__ float state_of(const Sums& sums, const Rows&) {
+    return Op::combine(sums.of_packs, Op::of(sums.single, Index(0)));
+  }
 
   static __device__ float results_of(float sum, const Rows& all) { return Norm::factor_of(sum, all.arguments); }
 

@@ -22,6 +22,7 @@ struct Softmax {
   using Rows = SoftmaxRows<Types>;
   using Row = SoftmaxRow<Types, kBlockThreads>;
   using Results = SoftmaxResults<Types>;
+  using Sums = SoftmaxSums<Types>;
   template <unsigned kThreads, unsigned kClusterBlocks = 1, Exchange kExchange = Exchange::barriers>
   using CombineRow = Combine<typename Types::Scale, kThreads, kClusterBlocks, Grid::none, true, Tail::warp, kExchange>;
   using CombineBlock = CombineRow<kBlockThreads>;
@@ -88,12 +89,19 @@ struct Softmax {
     whole<kClusterBlocks>(Rows{arguments}, SharedShare<Types, kBlockThreads>(arguments.packs_per_thread));
   }
 
+  /// What a thread adds up of a chunk, and the single element that it holds, which is added last: its load has time
+  /// until then.
+  struct PartSums : Sums {
+    static_assert(Row::kOneSingle);
+    typename Row::Single single;
+  };
+
   static __device__ CombineBlock combine(const Rows& all) { return CombineBlock(all.scale); }
 
   /// The State of a chunk of a row, for row_chunks.cuh and row_pipeline.cuh.
   template <unsigned kTile>
   static __device__ State chunk_state(const Row& chunk, const Rows& all, CombineBlock& combine) {
-    Sums sums = sums_of_singles(chunk, all);
+    PartSums sums = sums_of_part(chunk, 0, all);
     add_packs<kTile>(sums, chunk, chunk.first, all.scale);
     return combine.to_all(state_of(sums, all));
   }
@@ -105,26 +113,23 @@ struct Softmax {
 
   template <unsigned kTile>
   static __device__ void write_chunk(const Row& chunk, State state, const Rows& all) {
+    const auto single = chunk.load_single();
     const Results results(&state, all.scale);
     write_packs<kTile>(results, chunk, chunk.first);
-    chunk.write_singles(results);
+    chunk.write_singles(results, single);
   }
 
   // Parts of these, for row_held.cuh.
   using Op = typename Types::Scale;
   using InPack = typename Types::InPack;
-  using Sums = SoftmaxSums<Types>;
   using Order = AnyOrder<Softmax>;
 
   static __device__ const Op& op(const Rows& all) { return all.scale; }
 
-  static __device__ Sums sums_of_part(const Row& part, unsigned, const Rows& all) { return sums_of_singles(part, all); }
-  static __device__ Sums sums_of_chunks(const Row& part, auto, const Rows& all) { return part.start(all.scale); }
-  static __device__ Sums sums_of_singles(const Row& part, const Rows& all) {
-    Sums sums = part.start(all.scale);
-    part.add_singles(sums, all.scale);
-    return sums;
+  static __device__ PartSums sums_of_part(const Row& part, unsigned, const Rows& all) {
+    return {Sums(all.scale), part.load_single()};
   }
+  static __device__ PartSums sums_of_chunks(const Row&, auto, const Rows& all) { return {Sums(all.scale), {}}; }
   template <unsigned kTile>
   static __device__ void add_held(Sums& sums, const auto& chunk, const Rows& all) {
     auto p = chunk.first;
@@ -138,7 +143,10 @@ struct Softmax {
       sums.template add<false>(tile, all.scale);
     }
   }
-  static __device__ State state_of(const Sums& sums, const Rows& all) { return sums.state(0, all.scale); }
+  static __device__ State state_of(PartSums sums, const Rows& all) {
+    if (sums.single.is_there) sums.add(convert<typename Types::Acc>(sums.single.element), all.scale);
+    return sums.state(0, all.scale);
+  }
 
   static __device__ Results results_of(State state, const Rows& all) { return Results(&state, all.scale); }
   template <unsigned kTile>

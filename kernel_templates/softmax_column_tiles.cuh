@@ -22,6 +22,7 @@ struct AlignedColumnTile {
   using InPack = typename Types::InPack;
   using OutPack = typename Types::OutPack;
   using Sums = SoftmaxSums<Types>;
+  using Single = SoftmaxSingle<In>;
   using Scale = typename Types::Scale;
   using Arguments = SoftmaxColumnsArguments<typename Types::Acc>;
   static constexpr unsigned kElements = Types::kElements;
@@ -52,9 +53,10 @@ struct AlignedColumnTile {
   }
 
   /// Columns have no elements outside of packs.
-  __device__ Sums start(const Scale& scale) const { return Sums(scale); }
-  __device__ void add_singles(Sums&, const Scale&) const {}
-  __device__ void write_singles(const SoftmaxResults<Types>&) const {}
+  __device__ Single load_single() const { return {}; }
+  __device__ Sums start(const Scale& scale, const Single&) const { return Sums(scale); }
+  __device__ void add_singles(Sums&, const Scale&, const Single&) const {}
+  __device__ void write_singles(const SoftmaxResults<Types>&, const Single&) const {}
 };
 
 /// A thread's rows are a multiple of kElements rows apart, and so are those of the threads of a warp: all their packs
@@ -69,6 +71,7 @@ struct PhaseMatchedColumnTile {
   using InPack = typename Types::InPack;
   using OutPack = typename Types::OutPack;
   using Sums = SoftmaxSums<Types>;
+  using Single = SoftmaxSingle<In>;
   using Scale = typename Types::Scale;
   using Arguments = SoftmaxColumnsArguments<typename Types::Acc>;
   static constexpr unsigned kElements = Types::kElements;
@@ -136,14 +139,16 @@ struct PhaseMatchedColumnTile {
     else store_parts<kElements / 2>(to, pack);
   }
 
-  __device__ Sums start(const Scale& scale) const { return Sums(scale); }
-  __device__ void add_singles(Sums& sums, const Scale& scale) const {
+  /// Elements that are no pack are loaded again each time.
+  __device__ Single load_single() const { return {}; }
+  __device__ Sums start(const Scale& scale, const Single&) const { return Sums(scale); }
+  __device__ void add_singles(Sums& sums, const Scale& scale, const Single&) const {
     for_rows_of_singles([&](long long row) {
       InPack pack[1] = {load_own(row, Types::neutral_pack(scale))};
       sums.template add<false>(pack, scale);
     });
   }
-  __device__ void write_singles(const SoftmaxResults<Types>& results) const {
+  __device__ void write_singles(const SoftmaxResults<Types>& results, const Single&) const {
     for_rows_of_singles([&](long long row) { store(row, results(load_own(row, InPack::filled(In())))); });
   }
 

@@ -115,7 +115,7 @@ struct SoftmaxColumns {
     for_chunks<false>(all, [&](const Tile& tile, State* partials, unsigned chunk) {
       Sums sums(scale);
       add_packs<Share::kTile>(sums, tile, tile.first, scale);
-      tile.add_singles(sums, scale);
+      tile.add_singles(sums, scale, tile.load_single());
       partials += chunk * kColumns;
       combine_columns(sums, tile.slot(), scale,
                       [&](unsigned slot, State state) { partials[slot - Tile::kFirstSlot] = state; });
@@ -143,7 +143,7 @@ struct SoftmaxColumns {
       __syncthreads();
       const Results results(combined + tile.slot(), scale);
       write_packs<Share::kTile>(results, tile, tile.first);
-      tile.write_singles(results);
+      tile.write_singles(results, tile.load_single());
     });
   }
 };

@@ -10,6 +10,13 @@
 
 namespace hone {
 
+/// An element that belongs to no pack, of one thread.
+template <class In>
+struct SoftmaxSingle {
+  bool is_there = false;
+  In element = In();
+};
+
 /// Maps packs of elements to results, once the States of their rows or columns are known.
 template <class Types>
 struct SoftmaxResults {
@@ -75,6 +82,7 @@ struct RegisterShare {
   static constexpr unsigned kTile = kPacks < 4 ? kPacks : 4;  ///< loads in flight for packs that are not held
 
   typename Types::InPack held[kPacks];
+  SoftmaxSingle<typename Types::In> single;
   typename Types::Acc heaviest[Types::kStates];  ///< that kept weights are relative to
 
   __device__ void load(const auto& line, const Scale& scale) {
@@ -82,13 +90,14 @@ struct RegisterShare {
       const auto p = line.after(line.first, u);
       held[u] = p < line.end ? line.load(p) : Types::neutral_pack(scale);
     });
+    single = line.load_single();
   }
 
   __device__ SoftmaxSums<Types> sums(const auto& line, const Scale& scale) {
-    SoftmaxSums<Types> sums = line.start(scale);
+    SoftmaxSums<Types> sums = line.start(scale, single);
     sums.template add<Types::kKeepsWeights>(held, scale);
     memcpy(heaviest, sums.heaviest, sizeof(heaviest));
-    line.add_singles(sums, scale);
+    line.add_singles(sums, scale, single);
     add_packs<kTile>(sums, line, line.after(line.first, kPacks), scale);
     return sums;
   }
@@ -101,7 +110,7 @@ struct RegisterShare {
       if (p < line.end) line.store(p, out);
     });
     write_packs<kTile>(results, line, line.after(line.first, kPacks));
-    line.write_singles(results);
+    line.write_singles(results, single);
   }
 };
 
@@ -115,6 +124,7 @@ struct SharedShare {
   InPack* held;    ///< this thread's packs, kBlockThreads apart
   unsigned room;   ///< packs per thread
   unsigned packs;  ///< held of this row
+  SoftmaxSingle<typename Types::In> single;
   typename Types::Acc heaviest[Types::kStates];
 
   __device__ explicit SharedShare(unsigned packs_per_thread)
@@ -129,6 +139,7 @@ struct SharedShare {
 #pragma unroll 8
     for (unsigned k = 0; k < packs; ++k)
       copy_to_shared(held + k * kBlockThreads, line.address(line.after(line.first, k)));
+    single = line.load_single();
     wait_for_copies();
   }
 
@@ -139,14 +150,14 @@ struct SharedShare {
   }
 
   __device__ SoftmaxSums<Types> sums(const auto& line, const Scale& scale) {
-    SoftmaxSums<Types> sums = line.start(scale);
+    SoftmaxSums<Types> sums = line.start(scale, single);
     InPack tile[kTile];
     for (unsigned k = 0; k < packs; k += kTile) {
       read_tile(tile, k, scale);
       sums.raise_to(tile, scale);
     }
     memcpy(heaviest, sums.heaviest, sizeof(heaviest));
-    line.add_singles(sums, scale);
+    line.add_singles(sums, scale, single);
     for (unsigned k = 0; k < packs; k += kTile) {
       read_tile(tile, k, scale);
       sums.template add_weights<Types::kKeepsWeights>(tile, scale);
@@ -168,7 +179,7 @@ struct SharedShare {
       const InPack pack = held[k * kBlockThreads];
       line.store(line.after(line.first, k), of_held(pack));
     }
-    line.write_singles(results);
+    line.write_singles(results, single);
   }
 };
 

@@ -127,6 +127,11 @@ struct SoftmaxSums {
     sum[s] = both.sum;
   }
 
+  /// Adds one element of a State of its own.
+  __device__ void add(Acc x, const Scale& scale) requires(kStates == 1) {
+    add(0, {scale.oriented(x), SoftmaxWeights<Acc>(x, scale).of(x)}, scale);
+  }
+
   /// Adds the weights of some packs; with kKeep the weights replace the elements.
   template <bool kKeep, unsigned kPacks>
   __device__ void add(InPack (&tile)[kPacks], const Scale& scale) {
