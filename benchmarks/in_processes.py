@@ -220,6 +220,11 @@ def commit_of_this():
         return "unknown"
 
 
+def shown(arguments):
+    """A command as results show it: files without their folders."""
+    return " ".join(os.path.basename(word) if os.path.isabs(word) else word for word in arguments)
+
+
 def run_once(command, scratch, number):
     """What the program wrote, or an exit. 1 says that results differ, which the rows tell, too."""
     path = os.path.join(scratch, f"process-{number}.json")
@@ -273,7 +278,7 @@ def parse_arguments(arguments):
 def main(arguments=None):
     arguments = sys.argv[1:] if arguments is None else arguments
     options, start = parse_arguments(arguments), time.monotonic()
-    command = " ".join(["in_processes.py", *arguments])
+    command = shown(["in_processes.py", *arguments])
     if options.files:
         runs = [json.loads(pathlib.Path(file).read_text()) for file in options.files]
         found = findings(runs, command, options.commit, {})

@@ -93,6 +93,7 @@ with tempfile.TemporaryDirectory() as folder:
     written = json.loads(open(result, encoding="utf-8").read())
     assert status == 0 and written["processes"] == 5 and written["cells"] == found["cells"], out
     assert written["commit"] == "abc" and "{scratch}/calls" in written["command"] and written["host"]["cores"] > 0
+    assert "--json found.json --table found.txt -- " in written["command"] and folder not in written["command"]
     assert out == open(shown, encoding="utf-8").read()
 
     # A run that ends early leaves what it has.
