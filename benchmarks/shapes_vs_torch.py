@@ -259,6 +259,14 @@ def parse_arguments(arguments=None):
     return options
 
 
+def tuned_by(options, rows):
+    """Who tuned these cells: a session takes no winner that the hone command of another build tuned."""
+    here = sum(row.get("tuning_s", 0) * 1000 > options.budget / 2 for row in rows)
+    if not options.hone:
+        return "session"
+    return "hone tune" if here == 0 else f"hone tune, but {here} cells by the session: HONE is of another build"
+
+
 def measure(torch, hone, clock, options, run):
     """Fills run["rows"]."""
     start, rows, cells = time.perf_counter(), run["rows"], 0
@@ -286,12 +294,12 @@ def measure(torch, hone, clock, options, run):
                 row = {"operation": name, "dtype": dtype, "rows": shape[0], "columns": shape[1], **setting._asdict(),
                        "failed": str(error).splitlines()[0]}
             rows.append(row)
+            run["tuned_by"] = tuned_by(options, rows)
             print(row_text(row), flush=True)
             write_json(options.json, run)
         del arena
     print(summary_text(rows))
-    tuning = "not counting hone tune" if options.hone else "tuning included"
-    print(f"{len(rows)} of {cells} cells in {time.perf_counter() - start:.0f} s, {tuning}")
+    print(f"{len(rows)} of {cells} cells in {time.perf_counter() - start:.0f} s, tuned by {run.get('tuned_by', 'nobody')}")
 
 
 def main():
@@ -302,7 +310,7 @@ def main():
             tune(options, folder)
         torch, hone, clock, name = open_all("shapes_vs_torch", options)
         run = run_of(torch, name, options, ["operation", "dtype", "rows", "columns"])
-        run.update(compiled=options.compile, tuned_by="hone tune" if options.hone else "session")
+        run.update(compiled=options.compile)
         measure(torch, hone, clock, options, run)
     return 0 if all(row.get("is_right", False) for row in run["rows"]) else 1
 

@@ -126,6 +126,9 @@ INSTANTIATE_TEST_SUITE_P(Explain, WrongUsage,
                                            WrongArguments{{"explain", "1Ki"}, "'1Ki' is no winner's id"},
                                            WrongArguments{{"explain", "softmax", "--size", "8"},
                                                           "a family is named by --family"},
+                                           WrongArguments{
+                                               {"explain", "softmax", "--size", "8", "--numerics", "reproducible"},
+                                               "a family is named by --family"},
                                            WrongArguments{{"explain", "--size", "1024,2048"}, "name 2 problems"},
                                            WrongArguments{
                                                {"explain", "--size", "1024", "--op", "all,any", "--dtype", "all"},

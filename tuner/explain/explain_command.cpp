@@ -214,7 +214,9 @@ void explain_untuned(const StoredWinner& stored, bool was_tried, const std::opti
 
 void set_up_explain(CLI::App& app, ExplainOptions& options) {
   CLI::App* sub = app.add_subcommand("explain");
-  CLI::Option* const id = sub->add_option("ID", options.id);
+  // What is no ID is said to be none before options exclude it.
+  CLI::Option* const id =
+      sub->add_option("ID", options.id)->each([](const std::string& text) { parse_winner_id(text); });
   one_of(sub->add_option("--family", options.family)->take_last(), family_words);
   // These describe a problem whose winners are looked for.
   one_of(sub->add_option("--op", options.op)->take_last()->excludes(id), operation_words);
