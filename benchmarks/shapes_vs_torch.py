@@ -299,7 +299,8 @@ def measure(torch, hone, clock, options, run):
             write_json(options.json, run)
         del arena
     print(summary_text(rows))
-    print(f"{len(rows)} of {cells} cells in {time.perf_counter() - start:.0f} s, tuned by {run.get('tuned_by', 'nobody')}")
+    by = run.get("tuned_by", "nobody")
+    print(f"{len(rows)} of {cells} cells in {time.perf_counter() - start:.0f} s, tuned by {by}")
 
 
 def main():
