@@ -135,7 +135,7 @@ struct HeldPair : HeldAgain<Kernel, Roles_, kTile> {
     const unsigned passing_chunks = this->passing_chunks(), first_held = held_ones(chunks).begin;
     Place held = held_place(held_slot(r, first_held)), passing = passing_place(passing_slot<true>(r));
     const Slot first = held_slot(r, passing_chunks);
-    const auto single = part.row.load_single();
+    const auto single = part.row.load_single();  // of no use to the group that sums
     sleep_until_phase(shared.landed + first.number, first.phase);
     const auto row = this->known_row(r);
     if (row.is_again && !is_sum && thread == 0) this->note_again(r);

@@ -36,15 +36,19 @@ struct RmsNormHeld {
       return elements_behind_alignment<kLinePacks * sizeof(InPack)>(this->elements(y)) / kElements;
     }
 
-    /// The single element of the thread, or zero.
-    __device__ T load_single() const { return has_single() ? x.elements[single()] : convert<T>(0.0f); }
+    /// The single element of the thread, or a neutral one.
+    __device__ T load_single() const { return has_single() ? x.elements[single()] : Op::neutral(); }
     __device__ void write_singles(float factor, T element) const {
       const Index i = single();
       if (has_single()) y.elements[i] = Norm::result_of(element, (kHasWeight ? weight : x).elements[i], factor);
     }
 
    private:
-    __device__ bool has_single() const { return this->thread < singles; }
+    /// Of the single elements of the part, not of the row.
+    __device__ bool has_single() const {
+      static_assert(kAligned || kBlockThreads >= Norm::Row::kMostSingles);
+      return this->thread < singles;
+    }
     __device__ Index single() const { return range.single(this->thread); }
   };
 
@@ -71,7 +75,7 @@ struct RmsNormHeld {
     return {Op::identity(), part.load_single()};
   }
   static __device__ Sums sums_of_chunks(const Row&, Index, const Rows&) {
-    return {Op::identity(), convert<T>(Op::neutral())};
+    return {Op::identity(), Op::neutral()};
   }
 
   template <unsigned kTile>

@@ -68,8 +68,8 @@
 //   results_again_of(state, rows)
 //
 // Rows has row<kThreads>(r, thread), a thread's share of a Row, and Row has end, the packs of the row; singles; the
-// address(pack); load(pack); packs_behind_line<kLinePacks>(); load_single(), which is called before a thread waits for
-// the row's State, and write_singles(results, single).
+// address(pack); load(pack); packs_behind_line<kLinePacks>(); load_single(), which a thread that waits for the row's
+// State calls before, and write_singles(results, single).
 //
 // Constraints: the ring has room for kTurns parts, or kTurns is 1 and it has a slot for a chunk, as many as it holds of
 // a part, and others for those that pass; `lag` is at most as many as either. If kTurns is more, and a slot belongs to

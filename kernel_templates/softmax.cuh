@@ -144,7 +144,7 @@ struct Softmax {
     }
   }
   static __device__ State state_of(PartSums sums, const Rows& all) {
-    if (sums.single.is_there) sums.add(convert<typename Types::Acc>(sums.single.element), all.scale);
+    if (sums.single.is_held) sums.add(convert<typename Types::Acc>(sums.single.element), all.scale);
     return sums.state(0, all.scale);
   }
 

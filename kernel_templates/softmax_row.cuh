@@ -52,10 +52,10 @@ struct SoftmaxRow {
   static constexpr bool kOneSingle = kThreads >= 2 * Types::kElements;
   using Single = SoftmaxSingle<typename Types::In>;
 
-  /// The single element that the thread holds. Behind the loads of packs its own takes no time.
+  /// The single element that the thread holds. Called while other loads are in flight, its own takes no time.
   __device__ Single load_single() const {
-    Single single{.is_there = kOneSingle && thread < singles};
-    if (single.is_there) single.element = in[range.single(thread)];
+    Single single{.is_held = kOneSingle && thread < singles};
+    if (single.is_held) single.element = in[range.single(thread)];
     return single;
   }
 

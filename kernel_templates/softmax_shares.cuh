@@ -10,10 +10,10 @@
 
 namespace hone {
 
-/// An element that belongs to no pack, of one thread.
+/// An element that belongs to no pack and that a thread holds, if it does.
 template <class In>
 struct SoftmaxSingle {
-  bool is_there = false;
+  bool is_held = false;
   In element = In();
 };
 
