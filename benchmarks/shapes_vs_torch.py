@@ -261,9 +261,9 @@ def parse_arguments(arguments=None):
 
 def tuned_by(options, rows):
     """Who tuned these cells: a session takes no winner that the hone command of another build tuned."""
-    here = sum(row.get("tuning_s", 0) * 1000 > options.budget / 2 for row in rows)
     if not options.hone:
         return "session"
+    here = sum(row.get("tuning_s", 0) * 1000 > options.budget / 2 for row in rows)
     return "hone tune" if here == 0 else f"hone tune, but {here} cells by the session: HONE is of another build"
 
 
@@ -299,7 +299,7 @@ def measure(torch, hone, clock, options, run):
             write_json(options.json, run)
         del arena
     print(summary_text(rows))
-    by = run.get("tuned_by", "nobody")
+    by = tuned_by(options, rows)
     print(f"{len(rows)} of {cells} cells in {time.perf_counter() - start:.0f} s, tuned by {by}")
 
 

@@ -25,7 +25,7 @@ struct RmsNormHeld {
 
   /// The packs first, first + kBlockThreads, … < end of a row, and its single elements, for one thread.
   struct Row : Norm::Row {
-    using Norm::Row::range, Norm::Row::weight, Norm::Row::x, Norm::Row::y;
+    using Norm::Row::range, Norm::Row::single, Norm::Row::weight, Norm::Row::x, Norm::Row::y;
     Index first = this->thread, singles = range.singles();
 
     __device__ const InPack* address(Index p) const { return this->packs(x) + p; }
@@ -37,19 +37,18 @@ struct RmsNormHeld {
     }
 
     /// The single element of the thread, or a neutral one.
-    __device__ T load_single() const { return has_single() ? x.elements[single()] : Op::neutral(); }
+    __device__ T load_single() const { return has_single_of_part() ? x.elements[single()] : Op::neutral(); }
     __device__ void write_singles(float factor, T element) const {
       const Index i = single();
-      if (has_single()) y.elements[i] = Norm::result_of(element, (kHasWeight ? weight : x).elements[i], factor);
+      if (has_single_of_part()) y.elements[i] = Norm::result_of(element, (kHasWeight ? weight : x).elements[i], factor);
     }
 
    private:
-    /// Of the single elements of the part, not of the row.
-    __device__ bool has_single() const {
+    /// The parts of a row but the first have no single elements.
+    __device__ bool has_single_of_part() const {
       static_assert(kAligned || kBlockThreads >= Norm::Row::kMostSingles);
       return this->thread < singles;
     }
-    __device__ Index single() const { return range.single(this->thread); }
   };
 
   /// The rows of a call.
@@ -74,9 +73,7 @@ struct RmsNormHeld {
   static __device__ Sums sums_of_part(const Row& part, unsigned, const Rows&) {
     return {Op::identity(), part.load_single()};
   }
-  static __device__ Sums sums_of_chunks(const Row&, Index, const Rows&) {
-    return {Op::identity(), Op::neutral()};
-  }
+  static __device__ Sums sums_of_chunks(const Row&, Index, const Rows&) { return {Op::identity(), Op::neutral()}; }
 
   template <unsigned kTile>
   static __device__ void add_held(Sums& sums, const auto& chunk, const Rows&) {

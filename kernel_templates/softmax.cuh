@@ -89,8 +89,7 @@ struct Softmax {
     whole<kClusterBlocks>(Rows{arguments}, SharedShare<Types, kBlockThreads>(arguments.packs_per_thread));
   }
 
-  /// What a thread adds up of a chunk, and the single element that it holds, which is added last: its load has time
-  /// until then.
+  /// A thread adds up its packs of a chunk, and last the single element that it holds, whose load has time until then.
   struct PartSums : Sums {
     static_assert(Row::kOneSingle);
     typename Row::Single single;

@@ -24,6 +24,8 @@ struct SoftmaxRow {
   using OutPack = typename Types::OutPack;
   using Scale = typename Types::Scale;
   using Range = PackRange<OneArray<typename Types::In, Types::kElements>, Index>;
+  using Single = SoftmaxSingle<typename Types::In>;
+  static constexpr bool kOneSingle = kThreads >= 2 * Types::kElements;
 
   const typename Types::In* in;
   typename Types::Out* out;
@@ -48,17 +50,6 @@ struct SoftmaxRow {
   __device__ Index after(Index p, unsigned k) const { return p + static_cast<Index>(k) * kThreads; }
 
   __device__ InPack load(Index p) const { return *address(p); }
-
-  static constexpr bool kOneSingle = kThreads >= 2 * Types::kElements;
-  using Single = SoftmaxSingle<typename Types::In>;
-
-  /// The single element that the thread holds. Called while other loads are in flight, its own takes no time.
-  __device__ Single load_single() const {
-    Single single{.is_held = kOneSingle && thread < singles};
-    if (single.is_held) single.element = in[range.single(thread)];
-    return single;
-  }
-
   __device__ InPack load_again(Index p) const { return load_streaming(address(p)); }
   __device__ const InPack* address(Index p) const { return reinterpret_cast<const InPack*>(in + range.head) + p; }
 
@@ -74,6 +65,13 @@ struct SoftmaxRow {
     } else {
       unrolled<Types::kElements>([&](unsigned e) { out[range.head + p * Types::kElements + e] = pack[e]; });
     }
+  }
+
+  /// The single element that the thread holds. Called while other loads are in flight, its own takes no time.
+  __device__ Single load_single() const {
+    Single single{.is_held = kOneSingle && thread < singles};
+    if (single.is_held) single.element = in[range.single(thread)];
+    return single;
   }
 
   /// The State before any pack is added: the heaviest single element, without its weight.

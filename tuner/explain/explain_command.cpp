@@ -214,7 +214,7 @@ void explain_untuned(const StoredWinner& stored, bool was_tried, const std::opti
 
 void set_up_explain(CLI::App& app, ExplainOptions& options) {
   CLI::App* sub = app.add_subcommand("explain");
-  // What is no ID is said to be none before options exclude it.
+  // A word that is no ID is refused before the options that exclude an ID are.
   CLI::Option* const id =
       sub->add_option("ID", options.id)->each([](const std::string& text) { parse_winner_id(text); });
   one_of(sub->add_option("--family", options.family)->take_last(), family_words);
