@@ -66,6 +66,7 @@ struct ArgReduce
   using Rank = RankOf<Acc>;
   using State = Located<Rank, Index>;
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::several;
+  static constexpr bool kIsIndexed = true;
   static constexpr bool kIdempotent = true;
   static constexpr Index kNowhere = static_cast<Index>(-1);
 

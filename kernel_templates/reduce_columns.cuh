@@ -11,7 +11,8 @@
 // folded in the end. kTiles changes no result.
 //
 // Constraints: kBlockThreads, kThreadsPerOutput and kUnroll are powers of two; with shifted_loads packs have 4 bytes or
-// more; folds · inner <= kTileColumns; Op::Index holds `reduced` plus one tile of rows.
+// more, and kUnroll is a multiple of kPackElements; folds · inner <= kTileColumns; Op::Index holds `reduced` plus one
+// tile of rows.
 #pragma once
 
 #include "pack_range.cuh"
@@ -91,40 +92,41 @@ struct ColumnReduce {
   }
 
  private:
-  /// The rows of packs that are left for a thread from `row` on: fewer than kUnroll, so 32 bits hold the difference.
-  static __device__ unsigned rows_left(const Tile& tile, Offset row) {
-    const auto step = static_cast<unsigned>(tile.row_step());
-    return (static_cast<unsigned>(tile.last_of_packs - row) + step - 1) / step;
-  }
-
   /// Accumulates a thread's columns over its rows of packs.
   static __device__ Columns columns_of(const In* in, const Tile& tile) {
     const Offset row_lane = threadIdx.x / kLanes + static_cast<Offset>(tile.part) * kThreadsPerOutput;
     const int width = static_cast<int>(tile.width);
-    Offset row = tile.row_of_packs + row_lane;
+    const TileRows<Tiling> tile_rows(in + (tile.first + tile.row_of_packs * tile.pitch), tile);
+    Offset row = tile.row_of_packs + tile_rows.first_of(row_lane);
     const In* from = in + (tile.first + row * tile.pitch);
     int column = static_cast<int>(threadIdx.x % kLanes * kPackElements);  // relative to the tile; may be negative
     if constexpr (Tiling::kPhaseMatched) {
       const unsigned shift = elements_before_alignment<sizeof(typename Tiling::ElementPack)>(from);
       if (shift != 0) column += static_cast<int>(shift) - static_cast<int>(kPackElements);
     }
-    Columns columns(in, column, tile);
+    Columns columns(column, tile);
     if (column < width) {
       from += column;
-      const Offset step = tile.row_step();
-      const Offset stride = step * tile.pitch;
-      const auto is_full = [&](Offset first) { return first + (kUnroll - 1) * step < tile.last_of_packs; };
+      const Offset stride = tile_rows.stride();
+      const auto are_there = [&](Offset first) { return tile_rows.are_there(first, tile.last_of_packs); };
+      const auto left = [&](Offset first) { return at_most(tile.last_of_packs - first, 1u << 30); };
       row = for_each_full_tile<Op::kComputeBound && kTiles != Tiles::two, kTiles == Tiles::few, Rows>(
-          row, kUnroll * step,
-          [&](Offset first) { return Op::kHasNeutral ? first < tile.last_of_packs : is_full(first); },
+          row, stride,
+          [&](Offset first) { return Op::kHasNeutral ? first < tile.last_of_packs : are_there(first); },
           [&](Rows& rows, Offset first) {
-            if (!Op::kHasNeutral || is_full(first)) rows.load(from, stride);
-            else rows.load(from, stride, rows_left(tile, first));
-            from += kUnroll * stride;
+            if (!Op::kHasNeutral || are_there(first)) rows.load(from, tile.pitch, tile_rows);
+            else rows.load(from, tile.pitch, tile_rows, left(first));
+            from += stride * tile.pitch;
           },
-          [&](const Rows& rows, Offset first) { columns.accumulate_packs(rows.packs, first); });
-      if constexpr (!Op::kHasNeutral)
-        if (row < tile.last_of_packs) columns.accumulate_tail(from, stride, row, rows_left(tile, row));
+          [&](const Rows& rows, Offset first) { columns.accumulate_packs(rows, first, tile_rows); });
+      if constexpr (!Op::kHasNeutral) {
+        // One tile, but with shifted loads and an even pitch, where none is full, all of them.
+        for (; row < tile.last_of_packs; row += stride, from += stride * tile.pitch) {
+          Rows rows;
+          rows.load(from, tile.pitch, tile_rows, left(row));
+          columns.accumulate_tail(rows, row, tile_rows, left(row));
+        }
+      }
     }
     return columns;
   }

@@ -35,6 +35,7 @@ struct Reduction {
   using State = State_;
   using Index = Index_;
   static constexpr WarpInstruction kWarpInstruction = WarpInstruction::none;
+  static constexpr bool kIsIndexed = false;   ///< the State depends on the indices of the elements
   static constexpr bool kIdempotent = false;  ///< accumulating an element twice changes nothing
   static constexpr bool kHasNeutral = false;  ///< neutral() is an element that changes no State
 
@@ -104,6 +105,7 @@ struct Fused : Reduction<Fused<First, Others...>, typename First::In,
   using Rest = Fused<Others...>;
   using Index = typename First::Index;
   using State = FusedState<typename First::State, typename Rest::State>;
+  static constexpr bool kIsIndexed = First::kIsIndexed || Rest::kIsIndexed;
   static constexpr bool kIdempotent = First::kIdempotent && Rest::kIdempotent;
   static constexpr bool kCombinesFast = First::kCombinesFast && Rest::kCombinesFast;
   static constexpr bool kComputeBound = First::kComputeBound || Rest::kComputeBound;

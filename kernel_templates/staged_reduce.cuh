@@ -5,6 +5,7 @@
 //
 // kLanes neighbouring threads share an output; with inner = 1 (kIsFlat) the outputs are the rows of a matrix. Threads
 // with a row each have few bank conflicts where rows are no multiple of 16 bytes, since they begin in different banks.
+// Rows of up to kMostUnrolled elements have code for each number of elements, and are read word by word (WholeWords).
 //
 // Constraints: a tile's slices have at most kTileElements elements; kBlockThreads is at least two packs' elements.
 #pragma once
@@ -12,6 +13,7 @@
 #include "axis_arguments.h"
 #include "grid.cuh"
 #include "staged_run.cuh"
+#include "whole_words.cuh"
 
 namespace hone {
 
@@ -24,6 +26,7 @@ struct StagedReduce {
   using Run = StagedRun<In, kBlockThreads, kUnroll>;
   static constexpr unsigned kTileElements = Run::kMaxElements;
   static constexpr unsigned kGroups = kBlockThreads / kLanes;
+  static constexpr unsigned kMostUnrolled = 12;
   static_assert(kLanes <= kWarpThreads && (kLanes & (kLanes - 1)) == 0 && kBlockThreads % kWarpThreads == 0);
 
   static __device__ void reduce(const StagedArguments& all) {
@@ -39,12 +42,43 @@ struct StagedReduce {
           Run::copy(tile, static_cast<const In*>(all.in) + first * slice_elements, count * slice_elements);
       wait_for_copies();
       __syncthreads();
-      reduce_tile(elements, count, all.reduced, inner, static_cast<Out*>(all.out) + first * inner * kValues);
+      Out* const out = static_cast<Out*>(all.out) + first * inner * kValues;
+      if (!has_reduced_short_rows(elements, count, all.reduced, out))
+        reduce_tile(elements, count, all.reduced, inner, out);
       __syncthreads();
     }
   }
 
  private:
+  /// Reduces rows of kColumns elements or more, if there is code for their number. Recursive.
+  template <unsigned kColumns = 1>
+  static __device__ bool has_reduced_short_rows(const In* elements, unsigned rows, unsigned columns, Out* out) {
+    if constexpr (kIsFlat && kLanes == 1 && kColumns <= kMostUnrolled) {
+      if (columns != kColumns) return has_reduced_short_rows<kColumns + 1>(elements, rows, columns, out);
+      if (rows < WholeWords<In, kColumns>::kRows) return false;
+      reduce_short_rows<kColumns>(elements, rows, out);
+      return true;
+    }
+    return false;
+  }
+
+  /// A thread reduces as many rows at once as fill whole words. The last thread's begin early enough to exist, and it
+  /// writes only those that are its own.
+  template <unsigned kColumns>
+  static __device__ void reduce_short_rows(const In* elements, unsigned rows, Out* out) {
+    using RowWords = WholeWords<In, kColumns>;
+    constexpr unsigned kRows = RowWords::kRows;
+    for (unsigned own = threadIdx.x * kRows; own < rows; own += kBlockThreads * kRows) {
+      const unsigned first = own + kRows <= rows ? own : rows - kRows;
+      const RowWords words(elements + first * kColumns);
+      unrolled<kRows>([&](unsigned r) {
+        State state = Op::identity();
+        accumulate_output(state, [&](unsigned number) { return words[r * kColumns + number]; }, kColumns);
+        if (first + r >= own) Op::write(state, static_cast<Index>(kColumns), out + (first + r) * kValues);
+      });
+    }
+  }
+
   static __device__ void reduce_tile(const In* elements, unsigned slices, unsigned reduced, unsigned inner, Out* out) {
     const unsigned lane = threadIdx.x % kLanes;
     const unsigned outputs = slices * inner;

@@ -6,16 +6,23 @@
 
 namespace hone {
 
-/// A thread's packs of some rows.
-template <class Tiling, unsigned kRows = Tiling::kUnroll>
+/// A thread's packs of the rows of a tile.
+template <class Tiling>
 struct ThreadRows {
-  typename Tiling::Loaded packs[kRows];
+  using Op = typename Tiling::Op;
+  using Offset = typename Tiling::Offset;
 
-  /// Loads `count` rows, or all; the others are neutral if the operation has such elements.
-  __device__ void load(const typename Tiling::In* from, typename Tiling::Offset stride, unsigned count = kRows) {
-    unrolled<kRows>([&](unsigned u) {
-      if (u < count) packs[u] = Tiling::load(from + u * stride);
-      else if constexpr (Tiling::Op::kHasNeutral) packs[u] = Tiling::Loaded::filled(Tiling::Op::neutral());
+  typename Tiling::Loaded packs[Tiling::kUnroll];
+
+  __device__ void load(const typename Tiling::In* from, Offset pitch, const TileRows<Tiling>& rows) {
+    unrolled<Tiling::kUnroll>([&](unsigned u) { packs[u] = Tiling::load(from + rows.distance(u) * pitch, u); });
+  }
+
+  /// Loads those that exist; the others are neutral if the operation has such elements.
+  __device__ void load(const typename Tiling::In* from, Offset pitch, const TileRows<Tiling>& rows, unsigned left) {
+    unrolled<Op::kHasNeutral ? Tiling::kUnroll : Tiling::kMostLeft>([&](unsigned u) {
+      if (rows.is_there(u, left)) packs[u] = Tiling::load(from + rows.distance(u) * pitch, u);
+      else if constexpr (Tiling::Op::kHasNeutral) packs[u] = Tiling::Loaded::filled(Op::neutral());
     });
   }
 };
@@ -27,24 +34,17 @@ struct ThreadColumns {
   using Index = typename Op::Index;
   using State = typename Op::State;
   using Offset = typename Tiling::Offset;
-  using Loaded = typename Tiling::Loaded;
   using ElementPack = typename Tiling::ElementPack;
   using Tile = ColumnTile<Tiling>;
+  using Rows = ThreadRows<Tiling>;
   static constexpr unsigned kPackElements = Tiling::kPackElements;
 
   State states[kPackElements];
   unsigned fold[kPackElements];  ///< which of the rows that form a long row the column belongs to
   unsigned folds;
-  Offset row_step;
-  int column;             ///< the first column, relative to the tile; may be negative
-  unsigned start, pitch;  ///< misalignment of row 0 in elements, and the distance from row to row
+  int column;  ///< the first column, relative to the tile; may be negative
 
-  __device__ ThreadColumns(const In* in, int column_, const Tile& tile)
-      : folds(tile.folds),
-        row_step(tile.row_step()),
-        column(column_),
-        start(elements_behind_alignment<sizeof(ElementPack)>(in + tile.first)),
-        pitch(static_cast<unsigned>(tile.pitch)) {
+  __device__ ThreadColumns(int column_, const Tile& tile) : folds(tile.folds), column(column_) {
 #pragma unroll
     for (int e = 0; e < static_cast<int>(kPackElements); ++e) {
       states[e] = Op::identity();
@@ -52,28 +52,22 @@ struct ThreadColumns {
     }
   }
 
-  template <unsigned kRows>
-  __device__ void accumulate_packs(const Loaded (&loaded)[kRows], Offset row) {
-    const Array<Index, kPackElements> first([&](unsigned e) { return static_cast<Index>(row) * folds + fold[e]; });
-    const auto stride = static_cast<Index>(row_step) * folds;
-    if constexpr (Tiling::kShiftedLoads) {
-      const Array<ElementPack, kRows> packs([&](unsigned u) {
-        return loaded[u].after((start + static_cast<unsigned>(row + u * row_step) * pitch) % kPackElements);
-      });
-      Op::accumulate_columns(states, packs.values, first.values, stride);
+  /// Accumulates a tile whose first row is `row`.
+  __device__ void accumulate_packs(const Rows& loaded, Offset row, const TileRows<Tiling>& rows) {
+    if constexpr (Tiling::kShiftedLoads && Op::kIsIndexed) {
+      unrolled<Tiling::kUnroll>([&](unsigned u) { accumulate_row(loaded, u, row, rows); });
+    } else if constexpr (Tiling::kShiftedLoads) {
+      const Array<ElementPack, Tiling::kUnroll> packs([&](unsigned u) { return pack(loaded, u); });
+      accumulate_columns(packs.values, row, rows.distance(1));
     } else {
-      Op::accumulate_columns(states, loaded, first.values, stride);
+      accumulate_columns(loaded.packs, row, rows.distance(1));
     }
   }
 
-  /// The last `left` rows, fewer than kUnroll: all loads come first.
-  __device__ void accumulate_tail(const In* from, Offset stride, Offset row, unsigned left) {
-    constexpr unsigned kMostLeft = Tiling::kUnroll > 1 ? Tiling::kUnroll - 1 : 1;
-    ThreadRows<Tiling, kMostLeft> rows;
-    rows.load(from, stride, left);
-    unrolled<kMostLeft>([&](unsigned u) {
-      const Loaded one[1] = {rows.packs[u]};
-      if (u < left) accumulate_packs(one, row + u * row_step);
+  /// The last rows, of which `left` are left, those of other threads included.
+  __device__ void accumulate_tail(const Rows& loaded, Offset row, const TileRows<Tiling>& rows, unsigned left) {
+    unrolled<Tiling::kMostLeft>([&](unsigned u) {
+      if (rows.is_there(u, left)) accumulate_row(loaded, u, row, rows);
     });
   }
 
@@ -114,6 +108,30 @@ struct ThreadColumns {
         });
       }
     });
+  }
+
+ private:
+  static __device__ ElementPack pack(const Rows& loaded, unsigned u) {
+    if constexpr (Tiling::kShiftedLoads) return loaded.packs[u].after(Tiling::shift(u));
+    else return loaded.packs[u];
+  }
+
+  /// Accumulates packs of rows from `row` on that are `step` apart; the order matters where indices do.
+  template <unsigned kRows>
+  __device__ void accumulate_columns(const ElementPack (&packs)[kRows], Offset row, Offset step) {
+    const Array<Index, kPackElements> first([&](unsigned e) { return static_cast<Index>(row) * folds + fold[e]; });
+    Op::accumulate_columns(states, packs, first.values, static_cast<Index>(step) * folds);
+  }
+
+  /// Accumulates row `u` of a tile. Later ones may have lower indices with shifted loads.
+  __device__ void accumulate_row(const Rows& loaded, unsigned u, Offset row, const TileRows<Tiling>& rows) {
+    const ElementPack one[1] = {pack(loaded, u)};
+    if constexpr (Tiling::kShiftedLoads && Op::kIsIndexed) {
+      const auto index = static_cast<Index>(row + rows.distance(u));
+      unrolled<kPackElements>([&](unsigned e) { states[e] = Op::combine(states[e], Op::of(one[0][e], index)); });
+    } else {
+      accumulate_columns(one, row + rows.distance(u), 0);
+    }
   }
 
   /// The p-th pack of a thread's results.

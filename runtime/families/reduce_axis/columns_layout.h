@@ -34,8 +34,9 @@ struct ColumnsLayout : ColumnsPolicy {
         problem(of),
         is_phase_matched(!is_aligned(problem) && staging != Staging::shifted),
         pack_elements(kMaxAlignment / element) {
-    while (pack_elements > 1 &&
-           (pack_elements * state > most_state_bytes || (is_phase_matched && pack_elements > threads_per_column)))
+    while (pack_elements > 1 && (pack_elements * state > most_state_bytes ||
+                                 (is_phase_matched && pack_elements > threads_per_column) ||
+                                 (staging == Staging::shifted && pack_elements > unroll)))
       pack_elements /= 2;
     const bool shifts = is_phase_matched && pack_elements > 1;
     columns = std::max(1, lanes() - (shifts ? 1 : 0)) * pack_elements;

@@ -394,6 +394,74 @@ TEST_F(ReduceAxisPolicies, ReproducibleStagedRowsMayBeginAnywhere) {
   }
 }
 
+/// Rows for which there is code for each number of elements, and one element more, in elements of each size.
+TEST_F(ReduceAxisPolicies, StagedRowsOfAFewElementsMayBeginAnywhere) {
+  const auto specs = std::to_array<ReduceSpec>({{.op = ReduceOp::sum, .dtype = DType::f16},
+                                                {.op = ReduceOp::logsumexp, .dtype = DType::bf16},
+                                                {.op = ReduceOp::argmax, .dtype = DType::i8},
+                                                {.op = ReduceOp::sum, .dtype = DType::u8},
+                                                {.op = ReduceOp::mean_variance, .dtype = DType::f32},
+                                                {.op = ReduceOp::minmax, .dtype = DType::f64}});
+  const Policy policy = Policy::of(RowsPolicy{
+      .block_threads = 64, .scope = Scope::warp, .threads_per_row = 1, .staging = Staging::shared, .unroll = 2});
+  const DeviceBuffer workspace = make_workspaces(device_, 1);
+  for (const ReduceSpec& spec : specs) {
+    const auto size = static_cast<std::uint32_t>(info(spec.dtype).size_bytes);
+    const auto problem_of = [&](std::int64_t columns) { return reduce_rows_problem(spec, {2001, columns}, size); };
+    ASSERT_EQ(problem_of(7).family->is_valid(problem_of(7), policy, device_->facts()).text(), "");
+    const Unit unit = unit_of(problem_of(7), policy);
+    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+    const CompiledCode code = load_policy(*device_, problem_of(7), policy, unit, binary);
+    for (std::int64_t columns = 1; columns <= 13; ++columns) {
+      const Problem problem = problem_of(columns);
+      EXPECT_EQ(unit_of(problem, policy).source, unit.source) << "of another kernel";
+      Workload workload(device_, problem, nullptr);
+      EXPECT_EQ(verify_in_grids(*device_, workload, policy, code.module,
+                                problem.family->verifier().verified_problems(problem), {1, 40}, workspace.data()),
+                "");
+    }
+  }
+}
+
+/// Shifted loads of rows that have each number of alignments, in elements of each size: fewer rows than a thread loads at
+/// once and many more, in several slices, with results that depend on the order of rows and that do not.
+TEST_F(ReduceAxisPolicies, ColumnsWithShiftedLoadsMayHaveAnyPitch) {
+  struct Case {
+    ReduceSpec spec;
+    std::int64_t rows;
+    int threads_per_column, unroll;
+  };
+  const DeviceBuffer workspace = make_workspaces(device_, 1);
+  for (const auto& [spec, rows, threads_per_column, unroll] :
+       {Case{{.op = ReduceOp::sum, .dtype = DType::f16}, 31, 1, 8},
+        {{.op = ReduceOp::argmin, .dtype = DType::f16}, 70, 2, 8},
+        {{.op = ReduceOp::logsumexp, .dtype = DType::bf16}, 45, 4, 8},
+        {{.op = ReduceOp::sum, .dtype = DType::i8}, 67, 1, 8},
+        {{.op = ReduceOp::argmax, .dtype = DType::f32}, 21, 1, 4},
+        {{.op = ReduceOp::mean_variance, .dtype = DType::f32}, 3, 2, 8},
+        {{.op = ReduceOp::minmax, .dtype = DType::f64}, 33, 1, 4}}) {
+    const auto size = static_cast<std::uint32_t>(info(spec.dtype).size_bytes);
+    const Policy policy = Policy::of(ColumnsPolicy{.block_threads = 64,
+                                                   .threads_per_column = threads_per_column,
+                                                   .unroll = unroll,
+                                                   .scope = Scope::block,
+                                                   .staging = Staging::shifted});
+    const auto problem_of = [&](std::int64_t pitch) {
+      return reduce_columns_problem(spec, {2, rows, 1001, pitch}, size);
+    };
+    ASSERT_EQ(problem_of(1001).family->is_valid(problem_of(1001), policy, device_->facts()).text(), "");
+    const Unit unit = unit_of(problem_of(1001), policy);
+    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+    const CompiledCode code = load_policy(*device_, problem_of(1001), policy, unit, binary);
+    for (const std::int64_t pitch : {1001, 1002, 1003, 1004, 1008}) {
+      const Problem problem = problem_of(pitch);
+      EXPECT_EQ(unit_of(problem, policy).source, unit.source) << "of another kernel";
+      Workload workload(device_, problem, nullptr);
+      EXPECT_EQ(verify_in_grids(*device_, workload, policy, code.module, {problem}, {1, 40}, workspace.data()), "");
+    }
+  }
+}
+
 TEST_F(ReduceAxisPolicies, EveryOperationAndDTypeInSomeWay) {
   std::size_t turn = 0;
   for (const ReduceOpInfo& op : kReduceOps)

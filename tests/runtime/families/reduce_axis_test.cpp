@@ -335,19 +335,23 @@ TEST(ReduceAxisFamilies, NarrowTilesOfColumnsThatBeginAnywhereReadMore) {
 
 TEST(ReduceAxisFamilies, PacksAreRealignedWhereRowsBeginAnywhereAndFewThreadsShareThem) {
   const KernelFamily& family = reduce_columns_family();
-  const auto why_not = [&](DType dtype, std::int64_t columns, const std::string& policy) {
-    const Problem problem = reduce_columns_problem({.dtype = dtype}, {.reduced = 31, .inner = columns});
+  const auto why_not = [&](DType dtype, std::int64_t rows, std::int64_t columns, const std::string& policy) {
+    const Problem problem = reduce_columns_problem({.dtype = dtype}, {.reduced = rows, .inner = columns});
     return reason_to_skip(problem, family.space().parse(policy + " min_blocks=unset").value(), h100_facts()).text();
   };
-  const std::string alone = "block_threads=128 threads_per_column=1 unroll=2 scope=block staging=shifted";
-  EXPECT_EQ(why_not(DType::f16, 100001, alone), "");
-  EXPECT_EQ(why_not(DType::f64, 100001, alone), "");
-  EXPECT_THAT(why_not(DType::f16, 100000, alone), Names("begin", "pack"));
+  const std::string alone = "block_threads=128 threads_per_column=1 unroll=8 scope=block staging=shifted";
+  EXPECT_EQ(why_not(DType::f16, 31, 100001, alone), "");
+  EXPECT_EQ(why_not(DType::f64, 12, 100001, alone), "");
+  EXPECT_THAT(why_not(DType::f16, 60, 100001, alone), Names("enough"));
+  EXPECT_THAT(why_not(DType::f16, 31, 100000, alone), Names("begin", "pack"));
   EXPECT_THAT(
-      why_not(DType::f16, 100001, "block_threads=128 threads_per_column=8 unroll=2 scope=block staging=shifted"),
+      why_not(DType::f16, 31, 100001, "block_threads=128 threads_per_column=8 unroll=8 scope=block staging=shifted"),
       Names("whole", "packs"));
   EXPECT_THAT(
-      why_not(DType::f16, 100001, "block_threads=128 threads_per_column=1 unroll=8 scope=block staging=shifted"),
+      why_not(DType::f16, 31, 100001, "block_threads=128 threads_per_column=1 unroll=2 scope=block staging=shifted"),
+      Names("narrow", "packs"));
+  EXPECT_THAT(
+      why_not(DType::f16, 31, 100001, "block_threads=128 threads_per_column=1 unroll=16 scope=block staging=shifted"),
       Names("registers"));
 }
 
