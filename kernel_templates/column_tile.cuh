@@ -169,7 +169,6 @@ struct ColumnTile {
   }
 
   __device__ bool has_packs_only() const { return row_of_packs == 0 && last_of_packs == rows; }
-
 };
 
 /// The kUnroll rows that a thread loads at once, its tile: distance(u) is how far row u is behind the first. The rows of
@@ -196,7 +195,9 @@ class TileRows {
   /// From the first row of a thread's tile to that of its next one.
   __device__ Offset stride() const { return sharing_ * rows(); }
   /// From the first row of all to that of thread `row_lane`.
-  __device__ Offset first_of(Offset row_lane) const { return Tiling::kShiftedLoads ? row_lane * rows() : row_lane; }
+  __device__ Offset first_of(Offset row_lane) const {
+    return Tiling::kShiftedLoads ? row_lane * rows() : row_lane;
+  }
 
   __device__ Offset distance(unsigned u) const {
     if constexpr (!Tiling::kShiftedLoads) return u * sharing_;

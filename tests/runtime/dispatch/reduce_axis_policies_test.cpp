@@ -423,8 +423,8 @@ TEST_F(ReduceAxisPolicies, StagedRowsOfAFewElementsMayBeginAnywhere) {
   }
 }
 
-/// Shifted loads of rows that have each number of alignments, in elements of each size: fewer rows than a thread loads at
-/// once and many more, in several slices, with results that depend on the order of rows and that do not.
+/// Shifted loads of rows that have each number of alignments, in elements of each size: fewer rows than a thread loads
+/// at once and many more, in several slices, with results that depend on the order of rows and that do not.
 TEST_F(ReduceAxisPolicies, ColumnsWithShiftedLoadsMayHaveAnyPitch) {
   struct Case {
     ReduceSpec spec;

@@ -341,7 +341,7 @@ TEST(ReduceAxisFamilies, PacksAreRealignedWhereRowsBeginAnywhereAndFewThreadsSha
   };
   const std::string alone = "block_threads=128 threads_per_column=1 unroll=8 scope=block staging=shifted";
   EXPECT_EQ(why_not(DType::f16, 31, 100001, alone), "");
-  EXPECT_EQ(why_not(DType::f64, 12, 100001, alone), "");
+  EXPECT_EQ(why_not(DType::f64, 8, 100001, alone), "");
   EXPECT_THAT(why_not(DType::f16, 60, 100001, alone), Names("enough"));
   EXPECT_THAT(why_not(DType::f16, 31, 100000, alone), Names("begin", "pack"));
   EXPECT_THAT(
