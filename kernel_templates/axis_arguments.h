@@ -23,7 +23,8 @@ struct ColumnsArguments {
   unsigned long long outer, reduced, inner, pitch;
   unsigned long long slice_pitch;  ///< reduced · pitch
   unsigned long long rows;         ///< ⌈reduced / folds⌉
-  unsigned long long slice_tiles;  ///< 1 if rows are folded, else ⌈inner / kTileColumns⌉
+  unsigned long long slice_tiles;  ///< 1 if rows are folded, else ⌈inner / tile_columns⌉
+  unsigned tile_columns;           ///< whole packs, at most kTileColumns
   unsigned folds;
   unsigned parts;  ///< blocks per tile; if there are several, outer · tiles · parts fits 32 bits
   unsigned run_levels = 0;  ///< of canonical_columns.cuh: a part has 2^run_levels chunks;

@@ -115,7 +115,7 @@ struct CanonicalColumns {
         : part(parts(all) == 1 ? 0 : static_cast<unsigned>(item) / static_cast<unsigned>(tiles(all))) {
       const unsigned long long tile = item - part * tiles(all);
       slice = all.outer == 1 ? 0 : tile / slice_tiles(all);
-      column = (tile - slice * slice_tiles(all)) * kTileColumns;
+      column = (tile - slice * slice_tiles(all)) * all.tile_columns;
     }
   };
 

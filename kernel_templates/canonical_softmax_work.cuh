@@ -45,8 +45,19 @@ struct SoftmaxColumnWork {
   static __device__ ColumnsArguments shape_of(const Arguments& all) {
     const auto pitch = static_cast<unsigned long long>(all.in_pitch);
     const auto rows = static_cast<unsigned long long>(all.reduced);
-    return {all.in, all.out, all.workspace, static_cast<unsigned long long>(all.outer), rows,
-            static_cast<unsigned long long>(all.inner), pitch, rows * pitch, rows, slice_tiles(all), 1, all.chunks};
+    return {.in = all.in,
+            .out = all.out,
+            .workspace = all.workspace,
+            .outer = static_cast<unsigned long long>(all.outer),
+            .reduced = rows,
+            .inner = static_cast<unsigned long long>(all.inner),
+            .pitch = pitch,
+            .slice_pitch = rows * pitch,
+            .rows = rows,
+            .slice_tiles = slice_tiles(all),
+            .tile_columns = kTileColumns,
+            .folds = 1,
+            .parts = all.chunks};
   }
 
   /// Calls act(work) for the tiles of each span in turn, in order or in reverse order.

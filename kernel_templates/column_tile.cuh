@@ -148,14 +148,14 @@ struct ColumnTile {
         inner(static_cast<unsigned>(all.inner)),
         part(part_),
         parts(parts_) {
-    constexpr unsigned kPackElements = Tiling::kPackElements, kTileColumns = Tiling::kTileColumns;
+    constexpr unsigned kPackElements = Tiling::kPackElements;
     const unsigned long long left = all.inner - column;
     // The next slice is no part of an incomplete last row of folds. Without folds a pack may reach into the next row.
     const unsigned long long slices = Tiling::kFolds ? slice + 1 : all.outer;
     first = static_cast<Offset>(slice * all.slice_pitch + first_row * all.pitch + column);
     end = static_cast<Offset>(slices * all.slice_pitch - (all.pitch - all.inner));
     pitch = static_cast<Offset>(all.pitch * folds) << cut_levels;
-    width = Tiling::kFolds ? inner * folds : left < kTileColumns ? static_cast<unsigned>(left) : kTileColumns;
+    width = Tiling::kFolds ? inner * folds : at_most(left, all.tile_columns);
 
     // How far the packs of a row may reach beyond the tile. (A shifted load reads two packs and may need only one.)
     const Offset before = Tiling::kPhaseMatched || Tiling::kShiftedLoads ? kPackElements - 1 : 0;

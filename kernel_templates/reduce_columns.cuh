@@ -62,7 +62,7 @@ struct ColumnReduce {
       const unsigned part = parts == 1 ? 0 : static_cast<unsigned>(item) / static_cast<unsigned>(tiles);
       const unsigned long long number = item - part * tiles;
       const unsigned long long slice = all.outer == 1 ? 0 : number / slice_tiles;
-      const unsigned long long column = (number - slice * slice_tiles) * kTileColumns;
+      const unsigned long long column = (number - slice * slice_tiles) * all.tile_columns;
       const Tile tile(all, slice, column, part, parts);
       pdl_release_then_wait();  // at the first tile; its position is already computed
       const Columns columns = columns_of(in, tile);

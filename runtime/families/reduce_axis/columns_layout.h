@@ -21,12 +21,13 @@ struct ColumnsLayout : ColumnsPolicy {
   std::int64_t state = static_cast<std::int64_t>(axis_state_bytes(problem));
   bool is_phase_matched;  ///< all rows of a thread have the same alignment
   std::int64_t pack_elements;
-  std::int64_t columns;  ///< of a tile
+  std::int64_t columns;  ///< of a tile, at most
   bool may_fold;         ///< whether several rows fit a tile, in the whole size class
   std::int64_t folds;    ///< rows that are taken as one
   std::int64_t rows;     ///< what is left of the reduced extent then
   std::int64_t slice_tiles;
   std::int64_t tiles;  ///< of all slices
+  std::int64_t tile_columns;  ///< of all tiles of a slice but the last
   std::int64_t tile_rows = std::int64_t{threads_per_column} * unroll;
 
   ColumnsLayout(const Problem& of, const Policy& policy, std::int64_t most_state_bytes = kMostColumnStateBytes)
@@ -43,8 +44,25 @@ struct ColumnsLayout : ColumnsPolicy {
     may_fold = 2 * last_of(problem, 2) <= columns;
     folds = may_fold && !has_gaps() ? columns / at_least_one(axis.inner) : 1;
     rows = divide_up(axis.reduced, folds);
-    slice_tiles = may_fold ? 1 : divide_up(axis.inner, columns);
+    divide_columns(columns);
+  }
+
+  /// Divides a slice into tiles of so many columns.
+  void divide_columns(std::int64_t each) {
+    tile_columns = each;
+    slice_tiles = may_fold ? 1 : divide_up(axis.inner, each);
     tiles = axis.outer * slice_tiles;
+  }
+
+  /// The same columns in tiles that are alike, as many for each of so many blocks, if the tiles are at least half as
+  /// wide then. Those of aligned rows are whole lines of the cache.
+  void even_out(std::int64_t blocks) {
+    if (may_fold) return;
+    const std::int64_t wanted = is_split() ? tiles : divide_up(tiles, blocks) * blocks;
+    const std::int64_t of_slice = wanted <= 2 * tiles ? wanted / at_least_one(axis.outer) : slice_tiles;
+    const std::int64_t line = is_aligned(problem) ? 128 / element : pack_elements;
+    const std::int64_t each = divide_up(axis.inner, std::max(of_slice, slice_tiles));
+    divide_columns(std::min(columns, divide_up(each, line) * line));
   }
 
   bool has_gaps() const { return axis.reduced_stride != axis.inner; }
@@ -76,6 +94,7 @@ struct ColumnsLayout : ColumnsPolicy {
                                      .slice_pitch = static_cast<std::uint64_t>(axis.outer_stride),
                                      .rows = static_cast<std::uint64_t>(rows),
                                      .slice_tiles = static_cast<std::uint64_t>(slice_tiles),
+                                     .tile_columns = static_cast<unsigned>(tile_columns),
                                      .folds = static_cast<unsigned>(folds),
                                      .parts = static_cast<unsigned>(split.count),
                                      .run_levels = static_cast<unsigned>(std::max(0, split.levels)),

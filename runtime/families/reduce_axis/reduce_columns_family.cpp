@@ -127,10 +127,13 @@ struct Layout : ColumnsLayout {
     if (is_staged()) {  // rows with gaps cannot be staged
       taken.rows = axis.reduced;
       taken.folds = 1;
-      taken.slice_tiles = divide_up(axis.inner, kLanesOfGaps);
-      taken.tiles = axis.outer * taken.slice_tiles;
+      taken.may_fold = false;
+      taken.divide_columns(kLanesOfGaps);
+    } else {
+      taken.even_out(max_blocks);
     }
-    taken.add_launches(is_staged() ? 1 : 0, {.count = parts(max_blocks)}, max_blocks, buffers, workspace, launches);
+    const Spans split{.count = taken.parts(max_blocks)};
+    taken.add_launches(is_staged() ? 1 : 0, split, max_blocks, buffers, workspace, launches);
   }
 
   std::int64_t longest_chain(std::int64_t max_blocks) const {
