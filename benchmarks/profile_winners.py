@@ -83,7 +83,7 @@ def call_all(options):
             clock.synchronize()  # Hone reads in another stream
             _, (call,) = hone.plain([x.data_ptr()], 0, size_bytes, stream)
         else:
-            second = x.clone() if problem.operation == "dot" else x
+            second = {"dot": x, "weighted": x[:problem.shape[1]]}.get(problem.operation, x[:0]).clone()
             out = torch.empty(hone.result(number)[1], dtype=torch.int64, device=x.device)  # room for any dtype
             call = hone.call(number, x.data_ptr(), second.data_ptr(), out.data_ptr(), stream)
         call()
@@ -104,7 +104,7 @@ def number_in(text, unit):
 
 def short_name(demangled):
     """Reduce::last_block of "void hone::kernel<&hone::Reduce<...>::last_block, 256, 1>(...)"; else the name itself."""
-    body = re.search(r"hone::kernel<&(.*)", demangled)
+    body = re.search(r"\bkernel<&(.*)", demangled)
     if not body:
         return demangled
     depth, name = 0, ""
