@@ -54,12 +54,15 @@ struct ColumnsLayout : ColumnsPolicy {
     tiles = axis.outer * slice_tiles;
   }
 
-  /// The same columns in tiles that are alike, as many for each of so many blocks, if the tiles are at least half as
-  /// wide then. Those of aligned rows are whole lines of the cache.
+  /// The same columns in tiles that are alike, as many for each of so many blocks. That takes more tiles, which leave
+  /// threads without a pack: up to twice as many where each block has one and takes its time, else an eighth. The tiles
+  /// of aligned rows are whole lines of the cache.
   void even_out(std::int64_t blocks) {
     if (may_fold) return;
+    const bool are_long = tiles <= blocks && !takes_tiles_up_to(4);
     const std::int64_t wanted = is_split() ? tiles : divide_up(tiles, blocks) * blocks;
-    const std::int64_t of_slice = wanted <= 2 * tiles ? wanted / at_least_one(axis.outer) : slice_tiles;
+    const std::int64_t most = are_long ? 2 * tiles : tiles + tiles / 8;
+    const std::int64_t of_slice = wanted <= most ? wanted / at_least_one(axis.outer) : slice_tiles;
     const std::int64_t line = is_aligned(problem) ? 128 / element : pack_elements;
     const std::int64_t each = divide_up(axis.inner, std::max(of_slice, slice_tiles));
     divide_columns(std::min(columns, divide_up(each, line) * line));

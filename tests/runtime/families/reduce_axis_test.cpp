@@ -12,6 +12,7 @@
 
 #include "runtime/dispatch/workspace_pool.h"
 #include "runtime/families/reduce_axis/axis_family.h"
+#include "runtime/families/reduce_axis/columns_layout.h"
 #include "runtime/families/reduce/reduce_reference.h"
 #include "runtime/search/candidates.h"
 #include "tests/runtime/families/support.h"
@@ -366,6 +367,23 @@ TEST(ReduceAxisFamilies, StagedTilesOfReproducibleRowsAreWholeTurnsWhereThatCost
   EXPECT_EQ(slices(Numerics::reproducible, 100, 2, 8), 81);   // of 128 at once
   EXPECT_EQ(slices(Numerics::reproducible, 8192, 32, 8), 1);
   EXPECT_EQ(slices(Numerics::fast, 100, 16, 8), 81);
+}
+
+TEST(ReduceAxisFamilies, TilesOfColumnsAreAlikeAndAsManyForEachBlock) {
+  const auto divided = [](std::int64_t rows, std::int64_t columns, int unroll, std::int64_t blocks) {
+    const Problem problem = reduce_columns_problem({.dtype = DType::f16}, {.reduced = rows, .inner = columns});
+    const auto policy = Policy::of(ColumnsPolicy{.block_threads = 256, .threads_per_column = 8, .unroll = unroll});
+    ColumnsLayout layout(problem, policy);
+    layout.even_out(blocks);
+    EXPECT_GE(layout.tiles * layout.tile_columns, columns);
+    return std::pair(layout.tiles, layout.tile_columns);
+  };
+  EXPECT_EQ(divided(2000, 50257, 8, 264), std::pair(262l, 192l)) << "203 of 248 columns otherwise";
+  EXPECT_EQ(divided(2000, 50257, 8, 203), std::pair(203l, 248l));
+  EXPECT_EQ(divided(2000, 50257, 8, 1056), std::pair(203l, 248l)) << "tiles would be too narrow";
+  EXPECT_EQ(divided(2000, 50256, 8, 264), std::pair(262l, 192l)) << "whole lines";
+  EXPECT_EQ(divided(60, 50257, 8, 264), std::pair(203l, 248l)) << "a thread has one tile of rows";
+  EXPECT_EQ(divided(2000, 50257, 8, 107), std::pair(210l, 240l)) << "in two rounds";
 }
 
 TEST(ReduceAxisFamilies, VerifyTellsRightFromWrongAndWhere) {
