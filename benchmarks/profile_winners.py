@@ -83,8 +83,8 @@ def call_all(options):
             clock.synchronize()  # Hone reads in another stream
             _, (call,) = hone.plain([x.data_ptr()], 0, size_bytes, stream)
         else:
-            seconds = {"dot": x, "weighted": x[:problem.shape[1]]}
-            second = seconds[problem.operation].clone() if problem.operation in seconds else x
+            copied = {"dot": x, "weighted": x[:problem.shape[1]]}
+            second = copied[problem.operation].clone() if problem.operation in copied else x
             out = torch.empty(hone.result(number)[1], dtype=torch.int64, device=x.device)  # room for any dtype
             call = hone.call(number, x.data_ptr(), second.data_ptr(), out.data_ptr(), stream)
         call()

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "axis_arguments.h"
-#include "pack.cuh"
+#include "pack_across.cuh"
 
 namespace hone {
 
@@ -15,60 +15,6 @@ enum class RowStarts {
   /// A thread loads rows of all alignments at once, in the order of their alignment (TileRows). Each pack is extracted
   /// from two aligned ones, by a shift that is a constant.
   shifted_loads,
-};
-
-/// A shifted load: a pack that begins at any element, as the two aligned packs that contain it. At least a word.
-template <class T, unsigned kElements>
-struct PackAcross {
-  using Aligned = Pack<T, kElements>;
-  Aligned low, high;
-
-  /// Loads both packs, even if `from` is aligned.
-  static __device__ PackAcross load(const T* from) {
-    const auto* const aligned =
-        reinterpret_cast<const Aligned*>(from - elements_behind_alignment<sizeof(Aligned)>(from));
-    return {aligned[0], aligned[1]};
-  }
-
-  /// Loads what after(elements) takes, for a constant number of elements from an aligned address to `from`.
-  static __device__ PackAcross load(const T* from, unsigned elements) {
-    const auto* const aligned = reinterpret_cast<const Aligned*>(from - elements);
-    PackAcross across;
-    across.low = aligned[0];
-    const unsigned bytes = elements * sizeof(T);
-    if (bytes > 8) load_start<16>(across.high, aligned + 1);
-    else if (bytes > 4) load_start<8>(across.high, aligned + 1);
-    else if (bytes > 0) load_start<4>(across.high, aligned + 1);
-    return across;
-  }
-
-  static __device__ PackAcross filled(T value) { return {Aligned::filled(value), Aligned::filled(value)}; }
-
-  /// The pack that begins `elements` after `low`, fewer than a pack has. Fastest if the shift is uniform in the warp.
-  __device__ Aligned after(unsigned elements) const {
-    constexpr unsigned kWords = sizeof(Aligned) / 4;
-    const unsigned bytes = elements * static_cast<unsigned>(sizeof(T));
-    auto [words] = Words<PackAcross>(*this);
-#pragma unroll
-    for (unsigned step = kWords / 2; step > 0; step /= 2) {
-#pragma unroll
-      for (unsigned w = 0; w + step < 2 * kWords; ++w) words[w] = bytes & 4 * step ? words[w + step] : words[w];
-    }
-    Words<Aligned> result;
-    unrolled<kWords>([&](unsigned w) {
-      result.words[w] = sizeof(T) >= 4 ? words[w] : __funnelshift_r(words[w], words[w + 1], 8 * (bytes % 4));
-    });
-    return result.value();
-  }
-
- private:
-  /// Loads the first kBytes bytes of a pack, or all of it.
-  template <unsigned kBytes>
-  static __device__ void load_start(Aligned& pack, const Aligned* from) {
-    using Part = Pack<unsigned, (kBytes < sizeof(Aligned) ? kBytes : sizeof(Aligned)) / 4>;
-    const Part part = *reinterpret_cast<const Part*>(from);
-    memcpy(&pack, &part, sizeof(Part));
-  }
 };
 
 /// The compile-time parameters of ColumnReduce, and what follows from them.
@@ -103,7 +49,8 @@ struct ColumnTiling {
   /// A pack as it is loaded.
   using Loaded = typename Select<kShiftedLoads, PackAcross<In, kPackElements>, ElementPack>::type;
 
-  /// The most rows of a tile that is not full. With shifted loads some are full and not known to be.
+  /// The most rows of a tile that TileRows::are_there() does not find full. If the pitch is even, it finds none that is
+  /// shifted.
   static constexpr unsigned kMostLeft = kShiftedLoads ? kUnroll : kUnroll - 1;
 
   /// The misalignment of row `u` of TileRows, in elements, with shifted loads.
@@ -169,64 +116,6 @@ struct ColumnTile {
   }
 
   __device__ bool has_packs_only() const { return row_of_packs == 0 && last_of_packs == rows; }
-};
-
-/// The kUnroll rows that a thread loads at once, its tile: distance(u) is how far row u is behind the first. The rows of
-/// the threads that share a column are interleaved, or with shifted loads their tiles. Those are of neighbouring rows,
-/// of which row u is one that begins shift(u) elements behind an aligned address. If the pitch is even, no row begins at
-/// some of the alignments: there are fewer rows.
-template <class Tiling>
-class TileRows {
- public:
-  using Offset = typename Tiling::Offset;
-
-  /// `first` is the first row that is loaded in packs.
-  __device__ TileRows(const typename Tiling::In* first, const ColumnTile<Tiling>& tile)
-      : sharing_(static_cast<Offset>(Tiling::kThreadsPerOutput) * tile.parts) {
-    if constexpr (Tiling::kShiftedLoads) {
-      start_ = elements_behind_alignment<sizeof(typename Tiling::ElementPack)>(first);
-      const unsigned pitch = static_cast<unsigned>(tile.pitch) % kAlignments;
-      levels_ = __ffs(static_cast<int>(pitch | kAlignments)) - 1;
-      const unsigned odd = pitch >> levels_;
-      inverse_ = odd * odd * odd;  // odd · inverse_ is 1 modulo 16
-    }
-  }
-
-  /// From the first row of a thread's tile to that of its next one.
-  __device__ Offset stride() const { return sharing_ * rows(); }
-  /// From the first row of all to that of thread `row_lane`.
-  __device__ Offset first_of(Offset row_lane) const {
-    return Tiling::kShiftedLoads ? row_lane * rows() : row_lane;
-  }
-
-  __device__ Offset distance(unsigned u) const {
-    if constexpr (!Tiling::kShiftedLoads) return u * sharing_;
-    const unsigned alignments = kAlignments >> levels_;
-    return u / kAlignments * alignments + ((behind_start(u) >> levels_) * inverse_ & (alignments - 1));
-  }
-
-  /// True if all rows of the tile that begins with row `first` are ahead of row `end`.
-  __device__ bool are_there(Offset first, Offset end) const {
-    return levels_ == 0 && first + (Tiling::kUnroll - 1) * (Tiling::kShiftedLoads ? 1 : sharing_) < end;
-  }
-  __device__ bool is_there(unsigned u, unsigned left) const {
-    return (!Tiling::kShiftedLoads || (behind_start(u) & ((1u << levels_) - 1)) == 0) &&
-           static_cast<unsigned>(distance(u)) < left;
-  }
-
- private:
-  static constexpr unsigned kAlignments = Tiling::kShiftedLoads ? Tiling::kPackElements : 1;
-
-  Offset sharing_;        ///< threads that share a column, of all parts
-  unsigned start_ = 0;    ///< the misalignment of the first row
-  unsigned levels_ = 0;   ///< how often 2 divides the pitch: rows have kAlignments >> levels_ alignments
-  unsigned inverse_ = 1;  ///< of what is left of it
-
-  /// The rows of a tile.
-  __device__ unsigned rows() const {
-    return Tiling::kShiftedLoads ? Tiling::kUnroll / kAlignments * (kAlignments >> levels_) : Tiling::kUnroll;
-  }
-  __device__ unsigned behind_start(unsigned u) const { return (Tiling::shift(u) - start_) % kAlignments; }
 };
 
 }  // namespace hone

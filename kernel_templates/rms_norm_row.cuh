@@ -1,7 +1,7 @@
 // RmsNormRow: a row of the arrays of an RMS normalisation, as the packs and single elements of one of its threads.
 #pragma once
 
-#include "column_tile.cuh"
+#include "pack_across.cuh"
 #include "pack_range.cuh"
 #include "rms_norm_arguments.h"
 

@@ -43,18 +43,18 @@ struct StagedReduce {
       wait_for_copies();
       __syncthreads();
       Out* const out = static_cast<Out*>(all.out) + first * inner * kValues;
-      if (!has_reduced_short_rows(elements, count, all.reduced, out))
+      if (!reduced_short_rows(elements, count, all.reduced, out))
         reduce_tile(elements, count, all.reduced, inner, out);
       __syncthreads();
     }
   }
 
  private:
-  /// Reduces rows of kColumns elements or more, if there is code for their number. Recursive.
+  /// Reduces rows of kColumns elements or more, unless there is no code for their number. Recursive.
   template <unsigned kColumns = 1>
-  static __device__ bool has_reduced_short_rows(const In* elements, unsigned rows, unsigned columns, Out* out) {
+  static __device__ bool reduced_short_rows(const In* elements, unsigned rows, unsigned columns, Out* out) {
     if constexpr (kIsFlat && kLanes == 1 && kColumns <= kMostUnrolled) {
-      if (columns != kColumns) return has_reduced_short_rows<kColumns + 1>(elements, rows, columns, out);
+      if (columns != kColumns) return reduced_short_rows<kColumns + 1>(elements, rows, columns, out);
       if (rows < WholeWords<In, kColumns>::kRows) return false;
       reduce_short_rows<kColumns>(elements, rows, out);
       return true;
@@ -66,11 +66,11 @@ struct StagedReduce {
   /// writes only those that are its own.
   template <unsigned kColumns>
   static __device__ void reduce_short_rows(const In* elements, unsigned rows, Out* out) {
-    using RowWords = WholeWords<In, kColumns>;
-    constexpr unsigned kRows = RowWords::kRows;
+    using Rows = WholeWords<In, kColumns>;
+    constexpr unsigned kRows = Rows::kRows;
     for (unsigned own = threadIdx.x * kRows; own < rows; own += kBlockThreads * kRows) {
       const unsigned first = own + kRows <= rows ? own : rows - kRows;
-      const RowWords words(elements + first * kColumns);
+      const Rows words(elements + first * kColumns);
       unrolled<kRows>([&](unsigned r) {
         State state = Op::identity();
         accumulate_output(state, [&](unsigned number) { return words[r * kColumns + number]; }, kColumns);

@@ -1,8 +1,8 @@
 // The columns of one thread in a tile of reduce_columns.cuh: a State per column of its packs, in registers.
 #pragma once
 
-#include "column_tile.cuh"
 #include "lanes.cuh"
+#include "tile_rows.cuh"
 
 namespace hone {
 
@@ -22,7 +22,7 @@ struct ThreadRows {
   __device__ void load(const typename Tiling::In* from, Offset pitch, const TileRows<Tiling>& rows, unsigned left) {
     unrolled<Op::kHasNeutral ? Tiling::kUnroll : Tiling::kMostLeft>([&](unsigned u) {
       if (rows.is_there(u, left)) packs[u] = Tiling::load(from + rows.distance(u) * pitch, u);
-      else if constexpr (Tiling::Op::kHasNeutral) packs[u] = Tiling::Loaded::filled(Op::neutral());
+      else if constexpr (Op::kHasNeutral) packs[u] = Tiling::Loaded::filled(Op::neutral());
     });
   }
 };

@@ -19,10 +19,6 @@ constexpr int kLanesOfGaps = 32;  ///< threads side by side in a staged policy's
 constexpr std::int64_t kTooFewTiles = 2;
 constexpr std::int64_t kMostBytesOfMany = 128;
 
-/// With so few tiles, the first is worth code of its own: f16 logsumexp of 31 x 1048577 24.8 to 23.3 µs, of 4 x 2^24
-/// 58.7 to 48.6 (H200); with more, code is long enough as it is.
-constexpr std::int64_t kFewTiles = 4;
-
 /// Pipeline fill and drain of a block that shares the rows of a tile, in memory latencies: its first and last tiles,
 /// and the combination of its threads' States. Each wave of blocks beyond the first makes a call so much longer: 1.8 to
 /// 2.5 µs, logsumexp 2.2 to 4.9 (medians of f16 and f32, H100 and H200, CUDA 13.0, 2026-11).

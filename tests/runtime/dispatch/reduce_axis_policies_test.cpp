@@ -58,6 +58,20 @@ class ReduceAxisPolicies : public DeviceTest {
                               {cluster * 3, most_blocks}, workspace.data()),
               "");
   }
+
+  /// Launches one kernel, that of `of_class`, on each of the problems.
+  void verify_one_kernel(const Problem& of_class, const Policy& policy, const std::vector<Problem>& problems) {
+    ASSERT_EQ(of_class.family->is_valid(of_class, policy, device_->facts()).text(), "");
+    const Unit unit = unit_of(of_class, policy);
+    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
+    const CompiledCode code = load_policy(*device_, of_class, policy, unit, binary);
+    const DeviceBuffer workspace = make_workspaces(device_, 1);
+    for (const Problem& problem : problems) {
+      EXPECT_EQ(unit_of(problem, policy).source, unit.source) << "of another kernel";
+      Workload workload(device_, problem, nullptr);
+      EXPECT_EQ(verify_in_grids(*device_, workload, policy, code.module, {problem}, {1, 40}, workspace.data()), "");
+    }
+  }
 };
 
 /// A shape for each way that a parameter names, and a way for each shape that is awkward for it.
@@ -365,7 +379,6 @@ TEST_F(ReduceAxisPolicies, ReproducibleStagedRowsMayBeginAnywhere) {
     int lanes, shortest, longest;
     ReduceOp op;
   };
-  const DeviceBuffer workspace = make_workspaces(device_, 1);
   for (const auto& [dtype, lanes, shortest, longest, op] :
        {Class{DType::f16, 1, 6, 11, ReduceOp::sum}, {DType::bf16, 4, 46, 90, ReduceOp::mean},
         {DType::f16, 16, 182, 362, ReduceOp::l2_norm}, {DType::f32, 1, 1, 1, ReduceOp::sum},
@@ -379,18 +392,11 @@ TEST_F(ReduceAxisPolicies, ReproducibleStagedRowsMayBeginAnywhere) {
                                                 .threads_per_row = lanes,
                                                 .staging = Staging::shared,
                                                 .unroll = 4});
-    const Problem of_class = reduce_rows_problem(spec, {37, longest, longest + 1}, size);
-    ASSERT_EQ(of_class.family->is_valid(of_class, policy, device_->facts()).text(), "");
-    const Unit unit = unit_of(of_class, policy);
-    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
-    const CompiledCode code = load_policy(*device_, of_class, policy, unit, binary);
+    std::vector<Problem> of_class;
     for (std::int64_t columns = shortest; columns <= longest; columns += longest > 200 ? 7 : 1)
-      for (const std::int64_t pitch : {columns, columns + 3}) {
-        const Problem problem = reduce_rows_problem(spec, {37, columns, pitch}, size);
-        EXPECT_EQ(unit_of(problem, policy).source, unit.source) << "of another class";
-        Workload workload(device_, problem, nullptr);
-        EXPECT_EQ(verify_in_grids(*device_, workload, policy, code.module, {problem}, {1, 40}, workspace.data()), "");
-      }
+      for (const std::int64_t pitch : {columns, columns + 3})
+        of_class.push_back(reduce_rows_problem(spec, {37, columns, pitch}, size));
+    verify_one_kernel(reduce_rows_problem(spec, {37, longest, longest + 1}, size), policy, of_class);
   }
 }
 
@@ -404,22 +410,15 @@ TEST_F(ReduceAxisPolicies, StagedRowsOfAFewElementsMayBeginAnywhere) {
                                                 {.op = ReduceOp::minmax, .dtype = DType::f64}});
   const Policy policy = Policy::of(RowsPolicy{
       .block_threads = 64, .scope = Scope::warp, .threads_per_row = 1, .staging = Staging::shared, .unroll = 2});
-  const DeviceBuffer workspace = make_workspaces(device_, 1);
   for (const ReduceSpec& spec : specs) {
     const auto size = static_cast<std::uint32_t>(info(spec.dtype).size_bytes);
-    const auto problem_of = [&](std::int64_t columns) { return reduce_rows_problem(spec, {2001, columns}, size); };
-    ASSERT_EQ(problem_of(7).family->is_valid(problem_of(7), policy, device_->facts()).text(), "");
-    const Unit unit = unit_of(problem_of(7), policy);
-    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
-    const CompiledCode code = load_policy(*device_, problem_of(7), policy, unit, binary);
+    std::vector<Problem> all;
     for (std::int64_t columns = 1; columns <= 13; ++columns) {
-      const Problem problem = problem_of(columns);
-      EXPECT_EQ(unit_of(problem, policy).source, unit.source) << "of another kernel";
-      Workload workload(device_, problem, nullptr);
-      EXPECT_EQ(verify_in_grids(*device_, workload, policy, code.module,
-                                problem.family->verifier().verified_problems(problem), {1, 40}, workspace.data()),
-                "");
+      const Problem problem = reduce_rows_problem(spec, {2001, columns}, size);
+      const std::vector<Problem> verified = problem.family->verifier().verified_problems(problem);
+      all.insert(all.end(), verified.begin(), verified.end());
     }
+    verify_one_kernel(reduce_rows_problem(spec, {2001, 7}, size), policy, all);
   }
 }
 
@@ -431,7 +430,6 @@ TEST_F(ReduceAxisPolicies, ColumnsWithShiftedLoadsMayHaveAnyPitch) {
     std::int64_t rows;
     int threads_per_column, unroll;
   };
-  const DeviceBuffer workspace = make_workspaces(device_, 1);
   for (const auto& [spec, rows, threads_per_column, unroll] :
        {Case{{.op = ReduceOp::sum, .dtype = DType::f16}, 31, 1, 8},
         {{.op = ReduceOp::argmin, .dtype = DType::f16}, 70, 2, 8},
@@ -446,19 +444,10 @@ TEST_F(ReduceAxisPolicies, ColumnsWithShiftedLoadsMayHaveAnyPitch) {
                                                    .unroll = unroll,
                                                    .scope = Scope::block,
                                                    .staging = Staging::shifted});
-    const auto problem_of = [&](std::int64_t pitch) {
-      return reduce_columns_problem(spec, {2, rows, 1001, pitch}, size);
-    };
-    ASSERT_EQ(problem_of(1001).family->is_valid(problem_of(1001), policy, device_->facts()).text(), "");
-    const Unit unit = unit_of(problem_of(1001), policy);
-    const auto binary = std::make_shared<const Binary>(device_->compile(unit));
-    const CompiledCode code = load_policy(*device_, problem_of(1001), policy, unit, binary);
-    for (const std::int64_t pitch : {1001, 1002, 1003, 1004, 1008}) {
-      const Problem problem = problem_of(pitch);
-      EXPECT_EQ(unit_of(problem, policy).source, unit.source) << "of another kernel";
-      Workload workload(device_, problem, nullptr);
-      EXPECT_EQ(verify_in_grids(*device_, workload, policy, code.module, {problem}, {1, 40}, workspace.data()), "");
-    }
+    std::vector<Problem> of_pitches;
+    for (const std::int64_t pitch : {1001, 1002, 1003, 1004, 1008})
+      of_pitches.push_back(reduce_columns_problem(spec, {2, rows, 1001, pitch}, size));
+    verify_one_kernel(of_pitches.front(), policy, of_pitches);
   }
 }
 
