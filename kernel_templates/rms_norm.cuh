@@ -8,8 +8,8 @@
 //
 // Rows are whole packs, as wide as the alignment of all rows allows, from one element to 16 bytes. A thread then holds
 // the weights of its columns for all of its rows. With kAnyStart, packs have 16 bytes wherever rows begin
-// (rms_norm_row.cuh), and weights are loaded for each row. y may lie on x, and h on residual: a thread writes no
-// element that another one uses.
+// (rms_norm_row.cuh), and a thread loads the weights for each row, or the block holds them in shared memory. y may lie
+// on x, and h on residual: a thread writes no element that another one uses.
 //
 // Constraints: kRowThreads is a power of two; Index holds the elements of a row and a tile more. With kAnyStart a row
 // has as many threads as four packs have elements, at least.
@@ -18,12 +18,13 @@
 #include "combine.cuh"
 #include "reduce_ops.cuh"
 #include "rms_norm_row.cuh"
+#include "weight_segments.cuh"
 
 namespace hone {
 
 template <class T, class Index_, unsigned kElements, bool kHasWeight_, bool kHasResidual_, unsigned kBlockThreads,
           unsigned kRowThreads_, unsigned kPacks_, unsigned kRows, bool kHasRest, bool kAnyStart,
-          AlignedIn kAlignedIn = AlignedIn::y>
+          AlignedIn kAlignedIn = AlignedIn::y, bool kSharesWeights = false>
 struct RmsNorm {
   using Index = Index_;
   static constexpr bool kHasWeight = kHasWeight_, kHasResidual = kHasResidual_;
@@ -61,30 +62,55 @@ struct RmsNorm {
   static __device__ void add(Tile<kCount>& tile, const Tile<kCount>& residual, const Row& row, Index first) {
     unrolled<kCount>([&](unsigned u) {
       tile[u] = ElementPack::of([&](unsigned e) { return added(tile[u][e], residual[u][e]); });
-      row.store(row.h, first + u * kRowThreads, tile[u]);
     });
+    row.template store<kCount>(row.h, first, [&](unsigned u) { return tile[u]; });
   }
 
+  /// weight_of(u): the weights of pack u.
   template <unsigned kCount>
-  static __device__ void write(const Tile<kCount>& tile, const Tile<kCount>& weights, const Row& row, Index first,
+  static __device__ void write(const Tile<kCount>& tile, const auto& weight_of, const Row& row, Index first,
                                float factor) {
-    const auto held = launder(tile), weight = launder(weights);
-    unrolled<kCount>([&](unsigned u) {
-      const auto result = [&](unsigned e) { return result_of(held.values[u][e], weight.values[u][e], factor); };
-      row.store(row.y, first + u * kRowThreads, ElementPack::of(result));
+    const auto held = launder(tile);
+    row.template store<kCount>(row.y, first, [&](unsigned u) {
+      const ElementPack weight = weight_of(u);
+      return ElementPack::of([&](unsigned e) { return result_of(held.values[u][e], weight[e], factor); });
     });
   }
+  template <unsigned kCount>
+  static __device__ auto weights_in(const Tile<kCount>& weights) {
+    return [packs = launder(weights)](unsigned u) { return packs.values[u]; };
+  }
 
-  /// The weights of what a thread holds in registers.
-  struct Weights {
-    Tile<kPacks> packs;
+  /// The weight of a thread's single element.
+  struct SingleWeight {
     T single;
 
     __device__ void load(const Row& row) {
-      if constexpr (kHasWeight) {
-        row.load(packs, row.weight, row.thread);
-        if (row.has_single()) single = row.weight.elements[row.single()];
-      }
+      if (kHasWeight && row.has_single()) single = row.weight.elements[row.single()];
+    }
+  };
+
+  /// The weights of what a thread holds of a row, in registers.
+  struct Weights : SingleWeight {
+    Tile<kPacks> packs;
+
+    __device__ void load(const Row& row) {
+      if constexpr (kHasWeight) row.load(packs, row.weight, row.thread);
+      SingleWeight::load(row);
+    }
+    __device__ auto of(const Row&) const { return weights_in(packs); }
+  };
+
+  /// The weights of what a thread holds of any row, in shared memory.
+  struct SharedWeights : SingleWeight {
+    WeightSegments<T, kElements, kPacks, kBlockThreads, kRowThreads> segments;
+
+    /// They are there after wait_for_copies() by all threads of the block and a barrier.
+    __device__ void start_copies(const RmsNormArguments& all, unsigned thread) {
+      segments.start_copies(static_cast<const T*>(all.weight), all.columns, thread - threadIdx.x);
+    }
+    __device__ auto of(const Row& row) const {
+      return [this, head = static_cast<unsigned>(row.range.head)](unsigned u) { return segments.load(u, head); };
     }
   };
 
@@ -94,7 +120,8 @@ struct RmsNorm {
     T single, residual;
 
     __device__ void load(const Row& row) {
-      row.load(packs, row.x, row.thread);
+      constexpr unsigned kAtOnce = kSharesWeights ? 4 : kPacks;  // without weights, few registers are enough
+      row.template load<false, kAtOnce>(packs, row.x, row.thread);
       if constexpr (kHasResidual) row.load(residuals, row.residual, row.thread);
       if (row.has_single()) {
         single = row.x.elements[row.single()];
@@ -114,8 +141,8 @@ struct RmsNorm {
       return sum;
     }
 
-    __device__ void write(const Row& row, const Weights& weights, float factor) const {
-      RmsNorm::write(packs, weights.packs, row, row.thread, factor);
+    __device__ void write(const Row& row, const auto& weights, float factor) const {
+      RmsNorm::write(packs, weights.of(row), row, row.thread, factor);
       if (row.has_single()) row.y.elements[row.single()] = result_of(single, weights.single, factor);
     }
   };
@@ -147,7 +174,7 @@ struct RmsNorm {
     for_rest<true>(row, from, [&](const Tile<kRestPacks>& rest, Index p) {
       Tile<kRestPacks> weights;
       if constexpr (kHasWeight) row.load(weights, row.weight, p);
-      write(rest, weights, row, p, factor);
+      write(rest, weights_in(weights), row, p, factor);
     });
   }
 
@@ -159,9 +186,10 @@ struct RmsNorm {
     CombineRow combine;
     const unsigned thread = combine.rank();
     const Index rest = thread + Index(kPacks) * kRowThreads;
-    constexpr unsigned kWeights = kAnyStart ? kRows : 1;
-    Weights weights[kWeights];
-    if constexpr (!kAnyStart) weights[0].load(Row(all, 0, thread));
+    static_assert(!kAnyStart || kRows == 1);
+    typename Select<kSharesWeights, SharedWeights, Weights>::type weights;
+    if constexpr (kSharesWeights) weights.start_copies(all, thread);
+    else if constexpr (!kAnyStart) weights.load(Row(all, 0, thread));
     const unsigned long long stride = static_cast<unsigned long long>(gridDim.x / kClusterBlocks) * kTileRows;
     unsigned long long tile = static_cast<unsigned long long>(blockIdx.x / kClusterBlocks) * kTileRows;
     for (; tile < all.rows; tile += stride) {
@@ -170,18 +198,19 @@ struct RmsNorm {
       float sums[kRows];
       unrolled<kRows>([&](unsigned r) { held[r].load(Row(all, first + r * kGroups, thread)); });
       if constexpr (kAnyStart)
-        unrolled<kRows>([&](unsigned r) { weights[r].load(Row(all, first + r * kGroups, thread)); });
+        unrolled<kRows>([&](unsigned r) { weights.load(Row(all, first + r * kGroups, thread)); });
       unrolled<kRows>([&](unsigned r) {
         const Row row(all, first + r * kGroups, thread);
         sums[r] = held[r].squares(row);
         add_rest(sums[r], row, rest);
       });
+      if constexpr (kSharesWeights) wait_for_copies();  // to_all() has the barrier
       unrolled<kRows>([&](unsigned r) { sums[r] = combine.to_all(sums[r]); });
       unrolled<kRows>([&](unsigned r) {
         const Row row(all, first + r * kGroups, thread);
         const float factor = factor_of(sums[r], all);
         write_rest(row, rest, factor);
-        held[r].write(row, weights[kAnyStart ? r : 0], factor);
+        held[r].write(row, weights, factor);
       });
     }
   }

@@ -77,10 +77,7 @@ struct RmsNormChunks {
       chunk.template load<kHasResidual>(tile, chunk.x, p);
       if constexpr (kHasResidual) {
         chunk.template load<true>(residual, chunk.residual, p);
-        unrolled<kTile>([&](unsigned u) {
-          tile[u] = ElementPack::of([&](unsigned e) { return Kernel::added(tile[u][e], residual[u][e]); });
-          chunk.store(chunk.h, p + u * kBlockThreads, tile[u]);
-        });
+        Kernel::add(tile, residual, chunk, p);
       }
       Squares::accumulate(sum, tile, Index(0), Index(0));
     }
@@ -108,9 +105,8 @@ struct RmsNormChunks {
         ElementPack tile[kTile], weights[kTile];
         chunk.template load<true>(tile, of, p);
         if constexpr (kHasWeight) chunk.template load<false>(weights, chunk.weight, p);
-        unrolled<kTile>([&](unsigned u) {
-          const auto result = [&](unsigned e) { return Kernel::result_of(tile[u][e], weights[u][e], factor); };
-          chunk.template store<true>(chunk.y, p + u * kBlockThreads, ElementPack::of(result));
+        chunk.template store<kTile, true>(chunk.y, p, [&](unsigned u) {
+          return ElementPack::of([&](unsigned e) { return Kernel::result_of(tile[u][e], weights[u][e], factor); });
         });
         if (p == chunk.first) break;
       }

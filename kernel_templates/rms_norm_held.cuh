@@ -96,9 +96,8 @@ struct RmsNormHeld {
       InPack tile[kTile], weights[kTile];
       if constexpr (kHasWeight) chunk.load(weights, chunk.weight, p);
       load_held(tile, chunk, p);
-      unrolled<kTile>([&](unsigned u) {
-        const auto result = [&](unsigned e) { return Norm::result_of(tile[u][e], weights[u][e], factor); };
-        chunk.template store<true>(chunk.y, p + u * kBlockThreads, InPack::of(result));
+      chunk.template store<kTile, true>(chunk.y, p, [&](unsigned u) {
+        return InPack::of([&](unsigned e) { return Norm::result_of(tile[u][e], weights[u][e], factor); });
       });
     }
   }

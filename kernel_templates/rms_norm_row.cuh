@@ -66,8 +66,9 @@ struct RmsNormRow {
   }
   __device__ Index single() const { return range.single(thread); }
 
-  /// Loads packs p, p + kThreads, … of an array; behind the last one, zeros.
-  template <bool kForTheLastTime = false, unsigned kTile>
+  /// Loads packs p, p + kThreads, … of an array; behind the last one, zeros. Shifted loads take two registers a word:
+  /// kMostAtOnce packs of them are in flight at once.
+  template <bool kForTheLastTime = false, unsigned kMostAtOnce = 1u << 31, unsigned kTile>
   __device__ void load(ElementPack (&tile)[kTile], const Line& from, Index p) const {
     const T zero = convert<T>(0.0f);
     if (!kAnyStart || from.shift == 0) {
@@ -77,25 +78,44 @@ struct RmsNormRow {
         if (p + u * kThreads < end) tile[u] = kForTheLastTime ? load_streaming(pack) : *pack;
       });
     } else if constexpr (kAnyStart) {
-      unrolled<kTile>([&](unsigned u) {
-        auto pack = PackAcross<T, kElements>::filled(zero);
-        if (p + u * kThreads < end) pack = pack.load(elements(from) + (p + u * kThreads) * kElements);
-        tile[u] = pack.after(from.shift);
+      constexpr unsigned kAtOnce = kTile % kMostAtOnce == 0 ? kMostAtOnce : kTile;
+      const ElementPack* const first = reinterpret_cast<const ElementPack*>(elements(from) - from.shift) + p;
+      const auto load_part = [&](unsigned part) {
+        unrolled<kAtOnce>([&](unsigned i) {
+          const unsigned u = part * kAtOnce + i;
+          auto pack = PackAcross<T, kElements>::filled(zero);
+          if (p + u * kThreads < end) pack = {first[u * kThreads], first[u * kThreads + 1]};
+          tile[u] = pack.after(from.shift);
+        });
+      };
+      load_part(0);
+      unrolled<kTile / kAtOnce - 1>([&](unsigned previous) {
+        const unsigned part = previous + 1;
+        unrolled<kAtOnce>([&](unsigned i) { tile[part * kAtOnce + i] = ElementPack::filled(zero); });
+        if (p + part * kAtOnce * kThreads < end) load_part(part);
       });
     }
   }
 
-  /// Stores pack p of an array. kIsLast: this kernel does not read it.
-  template <bool kIsLast = false>
-  __device__ void store(const Line& to, Index p, const ElementPack& pack) const {
-    if (p >= end) return;
+  /// Stores pack_of(u), u < kTile, as packs p, p + kThreads, … of an array, each as soon as it is computed. kIsLast:
+  /// this kernel does not read them.
+  template <unsigned kTile, bool kIsLast = false>
+  __device__ void store(const Line& to, Index p, const auto& pack_of) const {
     if (kAnyStart && to.shift != 0) {
       T* const at = elements(to) + p * kElements;
-      unrolled<kElements>([&](unsigned e) { at[e] = pack[e]; });
-    } else if constexpr (kIsLast) {
-      store_streaming(packs(to) + p, pack);
+      unrolled<kTile>([&](unsigned u) {
+        const ElementPack pack = pack_of(u);
+        if (p + u * kThreads >= end) return;
+        unrolled<kElements>([&](unsigned e) { at[u * kThreads * kElements + e] = pack[e]; });
+      });
     } else {
-      packs(to)[p] = pack;
+      ElementPack* const at = packs(to) + p;
+      unrolled<kTile>([&](unsigned u) {
+        const ElementPack pack = pack_of(u);
+        if (p + u * kThreads >= end) return;
+        if constexpr (kIsLast) store_streaming(at + u * kThreads, pack);
+        else at[u * kThreads] = pack;
+      });
     }
   }
 

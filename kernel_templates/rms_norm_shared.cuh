@@ -82,7 +82,7 @@ struct RmsNormShared {
         Tile of_tile;
         memcpy(of_tile, next_weights, sizeof(Tile));
         if constexpr (Kernel::kHasWeight) row.load(next_weights, row.weight, index_of(thread, k + Shared::kTile));
-        Kernel::write(tile, of_tile, of_shared, index_of(thread, k), factor);
+        Kernel::write(tile, Kernel::weights_in(of_tile), of_shared, index_of(thread, k), factor);
       });
       Kernel::write_rest(row, index_of(thread, shared.room), factor);
     }

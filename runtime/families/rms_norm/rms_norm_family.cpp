@@ -36,7 +36,7 @@ struct View : PolicyView<Layout> {
   HeldRows held_rows_of_all_sms() const { return held_rows(problem.extents[1], facts.sm_count); }
 };
 
-constexpr auto kPruneRules = joined(joined(kChunkRules<View>, kHeldRules<View>), std::array<PruneRule<View>, 19>{{
+constexpr auto kPruneRules = joined(joined(kChunkRules<View>, kHeldRules<View>), std::array<PruneRule<View>, 21>{{
     {"few warps of a block that holds rows take long for each", "110 % for softmax of 64 rows of 2^20 f16 (H100)",
      [](const View& v) { return v.is_held() && v.block_threads < 1024; }},
     {"a cluster holds so short a row, and its blocks wait for each other only",
@@ -73,6 +73,24 @@ constexpr auto kPruneRules = joined(joined(kChunkRules<View>, kHeldRules<View>),
        constexpr std::int64_t kLongRow = 8192;
        return v.scope != Scope::warp && v.staging == Staging::direct && !v.cuts_rows() && v.pack_bytes < 8 &&
               v.row_bytes >= kLongRow;
+     }},
+    {"a block holds the weights of long rows for all that it takes, and loads those of few or short rows with each",
+     "1024 rows of 50257 f32 take 110 to 118 µs with weights in shared memory, 138 to 147 with weights loaded for each "
+     "row, 3001 of 20011 f16 68 and 76; 12289 of 4097 f32 107 and 98, of f16 64 and 50, 16 of 50257 f32 4.2 and 3.9 "
+     "(graphs, H200, CUDA 13.0, 2026-12-01)",
+     [](const View& v) {
+       constexpr std::int64_t kShortRow = 16 << 10, kManyBytes = 16 << 20;
+       const bool are_many = v.row_bytes > kShortRow && v.rows * v.row_bytes >= kManyBytes;
+       return v.staging == Staging::shifted && has_weight(v.problem) && v.shares_weights() != are_many;
+     }},
+    {"64 registers hold a few packs of rows that begin anywhere, and their weights, but not more",
+     "12289 rows of 4097 f16 by 128 threads of 4 packs take 49.8 µs so, 53.0 with the 80 that the compiler takes by "
+     "itself (graphs, H200, CUDA 13.0, 2026-12-01)",
+     [](const View& v) {
+       constexpr std::int64_t kFew = 24, kMany = 48;
+       const bool are_few = v.begins_anywhere() && !v.is_in_shared() && !v.shares_weights() &&
+                            v.registers() >= kFew && v.registers() <= kMany;
+       return (v.min_blocks == MinBlocks::one_half) != are_few && !is_host(v.facts);
      }},
     {"the compiler reaches two blocks an SM by itself",
      "64 rows of 2^20 f16 take 98 to 101 µs so, and 111 to 116 with more registers (H100, CUDA 13.0, 2026-11-26)",

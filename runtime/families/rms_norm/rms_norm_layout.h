@@ -40,6 +40,13 @@ inline std::int64_t pack_bytes_of(const Problem& problem) {
   return std::max<std::int64_t>(problem.alignment, element_bytes(problem));
 }
 
+/// Where the weights are of rows that begin anywhere.
+enum class Weights : std::int32_t {
+  registers,  ///< loaded for each row
+  shared,     ///< of a block's columns, for all of its rows
+};
+inline constexpr NamedValues<Weights, 2> weights_parameter{"weights", {"registers", "shared"}};
+
 struct RmsNormPolicy {
   Scope scope = Scope::block;                ///< of a row
   std::int32_t threads_per_row = 32;         ///< of a warp
@@ -52,6 +59,7 @@ struct RmsNormPolicy {
   Staging staging = Staging::direct;  ///< direct: in packs that all rows are made of; shifted: in packs of 16 bytes of
                                       ///< rows that begin anywhere; shared: packs that exceed the registers are held in
                                       ///< shared memory, and rows of a warp are copied there in tiles
+  Weights weights = Weights::registers;
   std::int32_t packs_per_thread = 1;  ///< of a row, in registers; of chunks and tiles, loads at once
   std::int32_t smem_kib = 0;          ///< of a block, at most, that packs are held in
   MinBlocks min_blocks = MinBlocks::one;
@@ -78,11 +86,13 @@ struct RmsNormPolicy {
         PolicyField{&P::block_threads, ordinal("block_threads", {256, 128, 512, 1024})},
         PolicyField{&P::staging, staging_parameter({Staging::direct, Staging::shared, Staging::shifted})
                                      .only_if("scope", {Scope::block, Scope::warp, Scope::cluster})},
+        PolicyField{&P::weights,
+                    weights_parameter({Weights::registers, Weights::shared}).only_if("staging", {Staging::shifted})},
         PolicyField{&P::packs_per_thread, ordinal("packs_per_thread", {1, 2, 3, 4, 6, 8, 16})},
         PolicyField{&P::smem_kib, ordinal("smem_kib", {32, 112, 224})
                                       .only_if("scope", {Scope::block, Scope::cluster})
                                       .only_if("staging", {Staging::shared})},
-        PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset})}));
+        PolicyField{&P::min_blocks, min_blocks_parameter({MinBlocks::one, MinBlocks::unset, MinBlocks::one_half})}));
     return space;
   }
 };
@@ -109,6 +119,7 @@ struct Layout : RmsNormPolicy {
     if (is_held()) return at_least_one(rows) * at_least_one(divide_up(packs, HeldRows::kChunkPacks));
     return at_least_one(divide_up(rows, tile_rows)) * (cuts_rows() ? row_chunks().tiles : cluster_blocks);
   }
+  bool shares_weights() const { return weights == Weights::shared; }
   bool is_in_shared() const { return staging == Staging::shared && !is_in_tiles(); }
   bool begins_anywhere() const {  ///< rms_norm_row.cuh
     return !is_aligned && staging != Staging::direct && !is_in_tiles();
@@ -152,10 +163,12 @@ struct Layout : RmsNormPolicy {
     return std::clamp<std::int64_t>(divide_up(packs, row_threads) - packs_per_thread, 0, shared_room());
   }
   std::int64_t smem_bytes() const {
-    return is_held()       ? std::int64_t{ring_kib} * 1024
-           : is_in_tiles() ? tile_smem_bytes(problem.extents[1])
-                           : shared_packs() * block_threads * pack_bytes;
+    return is_held()          ? std::int64_t{ring_kib} * 1024
+           : is_in_tiles()    ? tile_smem_bytes(problem.extents[1])
+           : shares_weights() ? weights_bytes()
+                              : shared_packs() * block_threads * pack_bytes;
   }
+  std::int64_t weights_bytes() const { return packs_per_thread * (block_threads + 3) * pack_bytes; }  ///< kSegment
   std::int64_t tile_smem_bytes(std::int64_t columns) const {
     return 2 * (divide_up(tile_rows * columns * element_bytes(problem), kMaxAlignment) + 1) * kMaxAlignment;
   }
@@ -179,17 +192,17 @@ struct Layout : RmsNormPolicy {
   std::int64_t registers() const {
     if (is_in_tiles()) return elements_each() * (has_weight(problem) ? 2 : 1);
     const std::int64_t words = packs_per_thread * divide_up(pack_bytes, 4);
-    const std::int64_t weights = begins_anywhere() ? rows_per_thread : 1;
-    return words * (rows_per_thread * streams + (has_weight(problem) ? weights : 0));
+    return words * (rows_per_thread * streams + (has_weight(problem) && !shares_weights()));
   }
 
   Reason is_valid(const DeviceFacts& facts) const {
     constexpr std::int64_t kMostStaticBytes = 2048;  // beside it
     const std::int64_t most_singles = 4 * pack_bytes / element_bytes(problem);
     return first_reason({check_blocks(facts, block_threads, cluster_blocks),
-                         check_smem(facts, is_in_tiles()  ? tile_smem_bytes(last_of(problem, 1))
-                                           : is_in_shared() ? smem_kib * 1024 + kMostStaticBytes
-                                                            : 0),
+                         check_smem(facts, is_in_tiles()      ? tile_smem_bytes(last_of(problem, 1))
+                                           : is_in_shared()   ? smem_kib * 1024 + kMostStaticBytes
+                                           : shares_weights() ? weights_bytes() + kMostStaticBytes
+                                                              : 0),
                          reason_if(is_in_tiles() && is_aligned, "tiles in shared memory are of misaligned rows"),
                          reason_if(is_in_tiles() && has_residual(problem), "tiles are of one array"),
                          reason_if(is_in_tiles() && rows_per_thread > 1, "tiles have rows for all of their loads"),
@@ -198,6 +211,7 @@ struct Layout : RmsNormPolicy {
                          reason_if(scope == Scope::warp && staging == Staging::shifted,
                                    "the lanes of a warp have packs that all rows are made of"),
                          reason_if(staging == Staging::shifted && is_aligned, "rows begin with packs of 16 bytes"),
+                         reason_if(shares_weights() && !has_weight(problem), "no weights to share"),
                          reason_if(begins_anywhere() && row_threads < most_singles,
                                    "a row has more elements outside of packs than threads"),
                          row_chunks(last_of(problem, 0), last_of(problem, 1)).is_valid(),
@@ -230,8 +244,9 @@ struct Layout : RmsNormPolicy {
     const bool reads_twice = last_of(problem, 1) / elements > row_threads * (packs_per_thread + shared_room());
     const std::string row =
         is_grid ? ""
-                : fmt::format(", {}, {}, {}, {}, {}, hone::AlignedIn::{}", row_threads, packs_per_thread,
-                              rows_per_thread, reads_twice, begins_anywhere(), is_in_shared() ? "x" : "y");
+                : fmt::format(", {}, {}, {}, {}, {}, hone::AlignedIn::{}, {}", row_threads, packs_per_thread,
+                              rows_per_thread, reads_twice, begins_anywhere(), is_in_shared() ? "x" : "y",
+                              shares_weights());
     Unit unit = unit_of(
         fmt::format("#include \"{}.cuh\"\n\n"
                     "using Kernel = hone::RmsNorm{}<{}, {}, {}, {}{}, {}{}>;\n"
@@ -270,7 +285,7 @@ struct Layout : RmsNormPolicy {
                     .cooperative = is_held(),
                     .traffic = (1 + read_twice / static_cast<double>(2 * streams)) *  // as many arrays are written
                                (is_in_lanes() ? traffic_of_lanes(divide_up(packs, row_threads), row_threads) : 1),
-                    .independent_blocks = scope != Scope::grid,
+                    .independent_blocks = scope != Scope::grid && !shares_weights(),
                     .pipeline_fill_latencies = exposed_latencies(),
                     .thread_gbps = static_cast<double>(2 * streams * element_bytes(problem)) / element_ns()};
     const auto bytes_of_element = static_cast<double>(2 * streams * element_bytes(problem));

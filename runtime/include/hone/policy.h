@@ -66,7 +66,7 @@ Parameter categorical(std::string_view name, std::vector<std::string_view> value
 /// absent_value.
 class Policy {
  public:
-  static constexpr int kMaxParameters = 12;
+  static constexpr int kMaxParameters = 16;
 
   Policy() = default;
   Policy(std::initializer_list<std::int32_t> values);

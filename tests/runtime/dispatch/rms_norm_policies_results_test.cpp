@@ -105,10 +105,14 @@ TEST_F(RmsNormPolicies, RowsThatBeginAnywhereAreRightAroundEachLimit) {
                                   {17, 33},        {9, 1001},      {9, 1023, 1, 2}, {5, 1026},      {9, 2047},
                                   {9, 2049, 0, 1}, {5, 4097},      {5, 4100},       {3, 8191, 5, 6}, {9, 10007},
                                   {5, 18433},      {3, 20001, 3, 0}};
-  for (const std::string_view staging : {"shifted packs_per_thread=2", "shared packs_per_thread=2 smem_kib=32"})
+  for (const std::string_view staging :
+       {"shifted weights=registers packs_per_thread=2", "shifted weights=registers packs_per_thread=8",
+        "shifted weights=shared packs_per_thread=2", "shifted weights=shared packs_per_thread=8",
+        "shared packs_per_thread=2 smem_kib=32"})
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       if (!test::in_share(policies_met_++)) continue;
-      const bool has_residual = i % 2 == 1, has_weight = i / 2 % 2 == 0;
+      const bool shares_weights = staging.find("weights=shared") != std::string_view::npos;
+      const bool has_residual = i % 2 == 1, has_weight = shares_weights || i / 2 % 2 == 0;
       const Problem problem = problem_of(shapes[i], i, has_weight, has_residual, i % 4 == 0 ? 4 : 16);
       if (problem.alignment >= 16) continue;
       verify(problem,
@@ -116,12 +120,15 @@ TEST_F(RmsNormPolicies, RowsThatBeginAnywhereAreRightAroundEachLimit) {
     }
   const Problem aligned = rms_norm_problem({.rows = 5, .columns = 4096}, true, false);
   const Policy shifted =
-      policy_of(aligned, "scope=block block_threads=128 staging=shifted packs_per_thread=2 min_blocks=1");
+      policy_of(aligned, "scope=block block_threads=128 staging=shifted weights=registers packs_per_thread=2 "
+                         "min_blocks=1");
   EXPECT_NE(aligned.family->is_valid(aligned, shifted, device_->facts()).text(), "");
   if (!is_cuda() || device_->facts().max_cluster_blocks < 16) return;
   for (const std::int64_t columns : {(1 << 18) + 1, (1 << 20) + 3, 1200001}) {
     const Problem problem = rms_norm_problem({.dtype = DType::f32, .rows = 20, .columns = columns}, true, true);
-    for (const std::string_view staging : {"shifted packs_per_thread=8", "shared packs_per_thread=4 smem_kib=224"})
+    for (const std::string_view staging : {"shifted weights=registers packs_per_thread=8",
+                                           "shifted weights=shared packs_per_thread=8",
+                                           "shared packs_per_thread=4 smem_kib=224"})
       if (test::in_share(policies_met_++))
         verify(problem, {policy_of(problem, fmt::format("scope=cluster cluster_blocks=16 block_threads=512 staging={} "
                                                         "min_blocks=1", staging))});

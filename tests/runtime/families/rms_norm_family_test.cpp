@@ -106,6 +106,24 @@ TEST(RmsNormFamily, LongRowsThatBeginAnywhereAreReadInPacksOf16Bytes) {
   EXPECT_EQ(stagings(norm_of(12289, 4096)), std::set{Staging::direct}) << "aligned";
 }
 
+TEST(RmsNormFamily, BlocksHoldTheWeightsOfLongRowsThatBeginAnywhere) {
+  const auto places = [](std::int64_t rows, std::int64_t columns, bool weighted) {
+    const Problem problem =
+        rms_norm_problem({.dtype = DType::f32, .rows = rows, .columns = columns}, weighted, false);
+    std::set<rms_norm::Weights> found;
+    for (const Policy& policy : allowed_policies(problem, h100_facts())) {
+      const auto of = policy.as<rms_norm::RmsNormPolicy>();
+      if (of.staging == Staging::shifted) found.insert(of.weights);
+    }
+    return found;
+  };
+  using rms_norm::Weights;
+  EXPECT_EQ(places(1024, 50257, true), std::set{Weights::shared});
+  EXPECT_EQ(places(16, 50257, true), std::set{Weights::registers}) << "a block takes one row";
+  EXPECT_EQ(places(12289, 4001, true), std::set{Weights::registers});
+  EXPECT_EQ(places(1024, 50257, false), std::set{Weights::registers}) << "no weights";
+}
+
 TEST(RmsNormFamily, ChunksNeedTheSameWorkspaceForAnyNumberOfRows) {
   for (const std::string_view combine : {"pipeline", "second_kernel"}) {
     const Candidate candidate{
