@@ -87,19 +87,19 @@ TEST(ParameterSpace, ParsesNoTextWithAZeroByte) {
   EXPECT_EQ(small_space().parse("threads=256 unroll=2 tail=tree\0"sv), std::nullopt);
 }
 
-TEST(ParameterSpace, HoldsAtMostTwelveParameters) {
+TEST(ParameterSpace, HoldsAtMostSixteenParameters) {
   const std::vector<Parameter> most(Policy::kMaxParameters, Parameter{"p", {1, 2}});
-  EXPECT_EQ(ParameterSpace(most).all().size(), 4096u);
+  EXPECT_EQ(ParameterSpace(most).all().size(), 65536u);
   std::vector<Parameter> more = most;
   more.push_back({"p", {1}});
   EXPECT_THROW(ParameterSpace{more}, std::length_error);
 }
 
-TEST(Policy, HoldsAtMostTwelveValues) {
-  Policy policy{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-  EXPECT_EQ(policy.size(), 12);
+TEST(Policy, HoldsAtMostSixteenValues) {
+  Policy policy{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  EXPECT_EQ(policy.size(), 16);
   EXPECT_EQ(policy[7], 8);
-  EXPECT_THROW(policy.push_back(13), std::length_error);
+  EXPECT_THROW(policy.push_back(17), std::length_error);
 }
 
 enum class Scope : std::int32_t { warp, block };
